@@ -24,7 +24,7 @@ import { MOVE_BYTES_PER_SECOND } from "#fileserver/process/node-moves.ts";
 import { LARGE_READS_AT_ONCE, LARGE_READS_PER_USER } from "#fileserver/transfers/large-reads.ts";
 import { APP_PASSWORDS_PER_USER } from "#metaserver/directory/credential-commands.ts";
 import { DOOR_SESSIONS_PER_PERSON } from "#metaserver/directory/door-session-commands.ts";
-import { ROOT_MOVES_MAX } from "#metaserver/directory/root-move-commands.ts";
+import { ROOT_MOVES_MAX } from "#metaserver/directory/root-move-rows.ts";
 import {
   TOKEN_VERIFICATIONS_IN_FLIGHT,
   TOKEN_VERIFICATIONS_OF_STRANGERS,
@@ -104,7 +104,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     front.callsPerParty,
     front.unprovenCallsPerNetwork,
   ].map(text),
-  "calls of nodes": [text(grpc.NODE_CALLS), `${grpc.CALLS_OF_NODE} a node`],
+  "calls of nodes, and as many that arrive": [text(grpc.NODE_CALLS), `${grpc.CALLS_OF_NODE} a node`],
   "requests still arriving": [text(grpc.ARRIVING_CALLS), `${front.requestMs / 1_000} s each`],
   "calls on one connection": [text(STREAMS_PER_CONNECTION)],
   "calls begun in a turn of the loop": [
@@ -117,11 +117,12 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     kib(grpc.READ_BYTES_PER_TURN),
     kib(grpc.READ_BYTES_PER_TURN_MIN),
   ],
-  "bytes of large requests": [
+  "bytes of large requests, until their work is done": [
     mib(front.heldRequestBytes),
     mib(front.heldRequestBytes * grpc.BYTES_OF_PARTY),
     kib(grpc.SMALL_MESSAGE_BYTES),
   ],
+  "bytes that compressed requests unfold to": [mib(front.heldRequestBytes)],
   "bytes of large replies": [
     mib(front.heldReplyBytes),
     mib(front.heldReplyBytes * grpc.BYTES_OF_PARTY),
@@ -190,6 +191,9 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "wrong passwords of a door's connection": [text(door.DOOR_REFUSALS_PER_CONNECTION)],
   "requests of a door's HTTP/1.1 connection in a turn of the event loop": [
     text(door.DOOR_UNPROVEN_REQUESTS_PER_TURN),
+  ],
+  "requests of a door's HTTP/1.1 connection that wait for those before them": [
+    text(door.DOOR_REQUESTS_UNANSWERED),
   ],
   "visits by links that a door keeps": [text(VISITS_KEPT), text(VISITS_KEPT_PER_NETWORK)],
   "headers of a request": [

@@ -31,10 +31,12 @@ export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
   "src/base/call-waits.ts": { uses: ["steady"], why: DURATION },
   "src/client/administration/administration.ts": { uses: ["timer"], why: SOCKETS },
   "src/client/connection/cluster.ts": { uses: ["timer"], why: ALIVE },
+  "src/client/import/webdav-source.ts": { uses: ["timer"], why: ALIVE },
   "src/client/signin/code-exchange.ts": { uses: ["timer"], why: SOCKETS },
   "src/client/transfer/local-file.ts": { uses: ["wall"], why: FILE_TIMES },
   "src/client/transfer/local-source.ts": { uses: ["timer", "wall"], why: FILE_TIMES },
   "src/client/transfer/local-tree.ts": { uses: ["steady"], why: SLICES },
+  "src/client/transfer/part-owner.ts": { uses: ["wall"], why: FILE_TIMES },
   "src/client/transfer/old-files.ts": { uses: ["wall"], why: FILE_TIMES },
   "src/client/signin/process-lock.ts": { uses: ["timer", "wall"], why: FILE_TIMES },
   "src/client/terminal/progress.ts": {
@@ -76,6 +78,7 @@ export const CLOCK_EXCEPTIONS: Readonly<Record<string, ClockException>> = {
     uses: ["wall"],
     why: "A line of the log has the machine's time, also where a test drives the clock.",
   },
+  "src/os/file-lock.ts": { uses: ["timer"], why: ALIVE },
   "src/os/listen-retry.ts": { uses: ["timer"], why: ALIVE },
   "src/storage/local/garbage-collector.ts": {
     uses: ["timer"],

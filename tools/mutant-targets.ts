@@ -83,9 +83,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
       "src/console/alerts/maintenance-windows.ts": [
         "if (nodes.has(nodeId) && untilWallMs > (latest ?? 0)) latest = untilWallMs; → if (nodes.has(nodeId) && untilWallMs >= (latest ?? 0)) latest = untilWallMs;",
       ],
-      "src/console/alerts/security-watch.ts": [
-        "if (event.id > newest) newest = event.id; → if (event.id >= newest) newest = event.id;",
-      ],
       "src/security/sessions/session-table.ts": [
         "if (latest === undefined || entry.lastUsedWallMs > latest) latest = entry.lastUsedWallMs; → if (latest === undefined || entry.lastUsedWallMs >= latest) latest = entry.lastUsedWallMs;",
       ],
@@ -199,9 +196,6 @@ export const EQUIVALENT: readonly Equivalent[] = [
       ],
       "src/base/names.ts": [
         'const code = (letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0"); → const code = (letter.codePointAt(0) ?? 1).toString(16).toUpperCase().padStart(4, "0");',
-      ],
-      "src/console/alerts/resolved-alerts.ts": [
-        "return alert?.resolved?.atMs ?? 0; → return alert?.resolved?.atMs ?? 1;",
       ],
       "src/storage/chunks/chunk-pins.ts": [
         "const count = (this.#counts.get(id) ?? 0) - 1; → const count = (this.#counts.get(id) ?? 1) - 1;",

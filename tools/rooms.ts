@@ -53,7 +53,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the machine: durable files, locks, free space, signals, logs",
     imports: ["base"],
     packages: ["pino"],
-    builtins: [...FILES, "node:child_process", "node:http", "node:https", "node:net", "node:sqlite"],
+    builtins: [
+      ...FILES,
+      "node:child_process",
+      "node:http",
+      "node:https",
+      "node:net",
+      "node:os",
+      "node:sqlite",
+    ],
   },
   "security/policy": {
     floor: 2,
@@ -77,10 +85,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     builtins: ["node:child_process", "node:fs/promises"],
   },
   "door/webdav": {
-    floor: 2,
+    floor: 3,
     holds: "WebDAV's methods over a tree of files, as an interface",
-    imports: ["base"],
-    packages: ["saxes"],
+    imports: ["base", "wire/xml"],
+    packages: [],
     builtins: [],
   },
   "security/tickets": {
@@ -103,6 +111,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ["base"],
     packages: ["@bufbuild/protobuf"],
     builtins: ["node:http2"],
+  },
+  "wire/xml": {
+    floor: 2,
+    holds: "XML of people's programs, read within one set of bounds",
+    imports: ["base"],
+    packages: ["saxes"],
+    builtins: [],
   },
   "wire/webapi": {
     floor: 2,
@@ -154,7 +169,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     builtins: [...FILES, "node:child_process"],
   },
   "door/http": {
-    floor: 3,
+    floor: 4,
     holds: "a door's port: HTTP/1.1 and HTTP/2, hosts, Basic, shares of connections and requests",
     imports: ["base", "door/webdav", "os"],
     packages: ["lru-cache"],
@@ -294,6 +309,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["@bufbuild/protobuf", "commander", "lru-cache", "zod"],
     builtins: [...FILES, "node:http", "node:net", "node:tls"],
   },
+  "security/renewal": {
+    floor: 4,
+    holds: "certificates in use: pairs that follow their files, and renewal by a MetaServer",
+    imports: ["base", "security/authority", "wire/grpc", "wire/proto"],
+    packages: [],
+    builtins: ["node:tls"],
+  },
   "door/people": {
     floor: 4,
     holds: "people at a door, by what a MetaServer says of an app password",
@@ -380,7 +402,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "wire/proto",
     ],
     packages: ["commander"],
-    builtins: [...FILES, "node:child_process"],
+    builtins: [...FILES],
   },
   "console/routes": {
     floor: 6,
@@ -467,6 +489,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "security/audit",
       "security/authority",
       "security/identity",
+      "security/renewal",
       "wire/webapi",
     ],
     packages: [
@@ -477,7 +500,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "fastify-type-provider-zod",
       "zod",
     ],
-    builtins: ["node:fs/promises", "node:http", "node:https", "node:tls"],
+    builtins: ["node:fs/promises", "node:http", "node:https"],
   },
   "door/tree": {
     floor: 7,
@@ -514,7 +537,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     builtins: ["node:fs", "node:sqlite", "node:worker_threads"],
   },
   "door/session": {
-    floor: 4,
+    floor: 5,
     holds: "browsers at a door: cookies, sign-in, known sessions, and whose page a request comes from",
     imports: ["base", "door/http", "door/webdav", "security/identity"],
     packages: ["lru-cache"],
@@ -554,11 +577,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "os",
       "security/authority",
       "security/identity",
+      "security/renewal",
       "wire/grpc",
       "wire/proto",
     ],
     packages: ["commander", "lru-cache"],
-    builtins: ["node:fs/promises", "node:http", "node:tls"],
+    builtins: ["node:http"],
   },
   "fileserver/transfers": {
     floor: 7,
@@ -578,8 +602,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "storage/contract",
       "wire/grpc",
       "wire/proto",
+      "wire/xml",
     ],
-    packages: ["saxes"],
+    packages: [],
     builtins: [],
   },
   "fileserver/operations": {
@@ -643,6 +668,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "security/authority",
       "security/identity",
       "security/policy",
+      "security/renewal",
       "security/sessions",
       "storage/contract",
       "storage/metadata",

@@ -1,8 +1,11 @@
-// Loaded first into every process of a test file: delays its exit until all results are written, and lets its
-// threads run the bundle, if the run has one. Into the file that the query `cost` names it writes at the end the
-// processor time of the process and all its children.
+// Loaded first into every process of a test file: resolves imports of sources, delays the exit until all
+// results are written, and lets its threads run the bundle, if the run has one. Into the file that the query
+// `cost` names it writes at the end the processor time of the process and all its children.
 import { writeFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
+import { resolveSourcesOf } from "./test-imports.ts";
+
+resolveSourcesOf(new URL("..", import.meta.url));
 
 // The test runner's forced exit drops unread data of the pipe: the last results of a file would be lost.
 if (isMainThread) {

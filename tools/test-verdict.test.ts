@@ -71,7 +71,9 @@ test("the names of what failed are the last on the screen: tests, those in suite
     "  ✖ leaves.test.mjs  (ended before it had told all its results)",
     "  ✖ wrong.test.mjs:1  (the file itself)",
   ]);
-  assert.ok(lines.some((line) => line.includes("first words")));
+  const reasons = behind(lines, "Reasons:");
+  const at = reasons.findIndex((line) => line.endsWith("bad.test.mjs:1  fails at the top"));
+  assert.match(reasons[at + 1] ?? "", /^ {4}Error: first words$/);
 });
 
 test("files that share a process have their own hooks, and their failures have the same names", () => {

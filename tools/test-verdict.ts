@@ -1,5 +1,12 @@
-// The verdict of a test run: counts over all files, then the names of failed tests, last on the screen.
+// The verdict of a test run: counts over all files, what tests failed with, and their names last on the screen.
 import { join, relative } from "node:path";
+import { inspect } from "node:util";
+
+/** Lines of a failure's reason that the end of a run shows again, and characters of each. */
+const REASON_LINES = 12;
+const REASON_COLUMNS = 200;
+/** Failures whose reasons are shown again. */
+const REASONS = 10;
 
 /** The end of a test, as node:test reports it. */
 export interface TestEnd {
@@ -33,6 +40,7 @@ export class TestVerdict {
   readonly #expected = new Set<string>();
   readonly #failed: string[] = [];
   readonly #skipped: string[] = [];
+  readonly #reasons: string[] = [];
   #tests = 0;
 
   /** Names of files are shown below the root. */
@@ -86,7 +94,9 @@ export class TestVerdict {
     // A suite fails with its tests, whose names say more.
     else if (error !== undefined && failureType(error) !== "subtestsFailed") {
       const isFile = test.name === test.file;
-      this.#failed.push(place + (isFile ? "(the file itself)" : test.name));
+      const name = place + (isFile ? "(the file itself)" : test.name);
+      this.#failed.push(name);
+      if (this.#reasons.length < REASONS) this.#reasons.push(`${name}\n${reasonOf(error)}`);
       if (isFile) this.#expected.delete(test.name);
     }
   }
@@ -101,6 +111,7 @@ export class TestVerdict {
     const failed = [...this.#failed, ...unfinished].toSorted(byPlace);
     const skipped = options.mayBeSkipped ? [] : this.#skipped;
     const lines = [
+      ...(this.#reasons.length > 0 ? ["", "Reasons:", ...this.#reasons] : []),
       "",
       `ℹ tests ${this.#tests}`,
       `ℹ pass ${this.#tests - this.#failed.length - this.#skipped.length}`,
@@ -112,6 +123,13 @@ export class TestVerdict {
     if (failed.length > 0) lines.push("", "Failed:", ...failed.map((name) => `  ✖ ${name}`));
     return { text: `${lines.join("\n")}\n`, passed: failed.length === 0 && skipped.length === 0 };
   }
+}
+
+/** The first lines of what a test failed with, indented. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const lines = (typeof cause === "string" ? cause : inspect(cause)).split("\n").slice(0, REASON_LINES);
+  return lines.map((line) => `    ${line.slice(0, REASON_COLUMNS)}`).join("\n");
 }
 
 function failureType(error: unknown): unknown {

@@ -80,7 +80,7 @@ export const authorizationBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/shared/shared-writer.ts",
-        from: "    if (owners.length > 0) this.#deps.sharesChanged?.(owners);\n",
+        from: "    if (owners.length > 0) this.#tried(() => this.#deps.sharesChanged?.(owners));\n",
         to: "",
       },
     ],
@@ -157,12 +157,12 @@ export const authorizationBugs: readonly PlantedBug[] = [
       },
       {
         file: "src/metaserver/process/group-gate.ts",
-        from: "  if (issuedMs < known.issuedMs) return true;\n",
+        from: "    if (issuedMs < (known?.issuedMs ?? issuedMs)) return;\n",
         to: "",
       },
       {
         file: "src/metaserver/directory/group-commands.ts",
-        from: "  if (text !== undefined && (JSON.parse(text) as ClaimRecord).issuedMs > record.issuedMs) return;\n",
+        from: "  if (known !== undefined && known.issuedMs > record.issuedMs) return;\n",
         to: "",
       },
     ],

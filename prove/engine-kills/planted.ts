@@ -54,14 +54,14 @@ export const engineKillBugs: readonly PlantedBug[] = [
   },
   {
     name: "purges-under-the-wrong-root",
-    is: "removed content of several roots is purged under the epoch of the one with the highest number",
+    is: "removed content of several roots is purged under the epoch of the one whose turn it is",
     rigs: ["engine-kills"],
     narrow: "fileserver",
     edits: [
       {
-        file: "src/storage/shared/shared-writer.ts",
-        from: "ORDER BY purging.id DESC LIMIT 1",
-        to: "ORDER BY id DESC LIMIT 1",
+        file: "src/storage/writer/content-commands.ts",
+        from: "this.#nextPurgeOf.get(root, belowId)",
+        to: "this.#nextPurge.get(belowId)",
       },
     ],
   },

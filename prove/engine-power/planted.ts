@@ -30,8 +30,8 @@ export const enginePowerBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/storage/object-store/object-chunk-writer.ts",
-        from: "        const stored = await puts.requests.putNew(chunkKey(puts.prefix, this.#name), body, checksums.crc32);\n        this.#isCertain = stored.isCertain;\n",
-        to: "        void puts.requests\n          .putNew(chunkKey(puts.prefix, this.#name), body, checksums.crc32)\n          .catch(() => undefined);\n",
+        from: "    const stored = await puts.requests.putNew(chunkKey(puts.prefix, this.#name), body, crc32);\n    this.#isCertain = stored.isCertain;\n",
+        to: "    void puts.requests.putNew(chunkKey(puts.prefix, this.#name), body, crc32).catch(() => undefined);\n",
       },
     ],
   },

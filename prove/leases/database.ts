@@ -172,7 +172,7 @@ export class EngineDatabase {
         'SELECT root_number AS "number", epoch, last_batch AS batch FROM holding',
         ([id]) => this.#rootsOf(String(id)),
       ],
-      ["SELECT id FROM instance WHERE is_ended", () => this.#endedHolders()],
+      ["SELECT id FROM instance WHERE is_ended", ([afterId]) => this.#endedHolders(String(afterId))],
       [
         "SELECT number, owner",
         ([numbers]) =>
@@ -234,8 +234,10 @@ export class EngineDatabase {
     return taken;
   }
 
-  #endedHolders(): object[] {
-    const ended = [...this.instances].filter(([id, { isEnded }]) => isEnded && this.#rootsOf(id).length > 0);
-    return ended.map(([id]) => ({ id }));
+  #endedHolders(afterId: string): object[] {
+    const isMeant = (id: string, isEnded: boolean): boolean =>
+      isEnded && id > afterId && this.#rootsOf(id).length > 0;
+    const ended = [...this.instances].filter(([id, { isEnded }]) => isMeant(id, isEnded)).map(([id]) => id);
+    return ended.toSorted().map((id) => ({ id }));
   }
 }

@@ -81,6 +81,7 @@ export class ProcessMoves {
       ...common,
       propertiesOf: () => ({ quotaBytes: "1", inodeLimit: 1 }),
       isServed: () => false,
+      onReturned: () => undefined,
       onDeparted: () => this.link.beatSoon(),
       hurry: () => this.#mover.hurry(),
     });
@@ -112,6 +113,7 @@ export class ProcessMoves {
         })),
       shares: { all: () => new Map(), onChange: () => undefined },
       renamedUpTo: () => 0,
+      moves,
     };
     const client = clientOf(MetaServer, onMeta, () => meta.served);
     this.link = new MetaLink({

@@ -210,7 +210,7 @@ export const leases: Rig = {
     "each root of the shared engine, and each that moves to, from or within it, is served by one process",
   unit: "seeds",
   goal: 200,
-  shortGoal: 20,
+  shortGoal: 8,
   plantedGoal: 60,
   async run(campaign) {
     const folder = await campaign.folder("memory");

@@ -92,7 +92,12 @@ export class StoredRoots {
 
   /** Removes all that waits for it. */
   purge(): void {
-    while (this.#commands.contents.hasDetached() && this.change(() => this.#commands.contents.purgeSlice()));
+    const { contents } = this.#commands;
+    for (;;) {
+      const next = contents.nextDetached(Number.MAX_SAFE_INTEGER);
+      if (next === undefined) return;
+      this.change(() => contents.purgeSlice(next));
+    }
   }
 
   /** Removes chunks without a file, as the collector of a node's disks does. */

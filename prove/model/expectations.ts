@@ -156,6 +156,7 @@ class Expectation extends Places {
     unhang(node);
     hang(slot.parent, name, node);
     moved(node);
+    this.keepOut(slot, node, how);
     return this.attr(node);
   }
 
@@ -170,8 +171,7 @@ class Expectation extends Places {
     if (this.#sharedFolder(above) !== this.#sharedFolder(beside)) throw new Refused("NOT_OWNER");
     if (onConflict !== "replace") return onConflict;
     if (present !== undefined) {
-      const isPlain = present.children === undefined && present.grants.size + present.exclusions.size === 0;
-      if (!isFile || !isPlain) throw new Refused("NOT_OWNER");
+      if (!isFile || !isPlainFile(present)) throw new Refused("NOT_OWNER");
     }
     return isFile ? onConflict : "fail";
   }
@@ -191,7 +191,7 @@ class Expectation extends Places {
     const to = this.reach(target, "write");
     const slot = this.slot(to, "BAD_ARGUMENT");
     if (source.parent === undefined) throw new Refused("BAD_ARGUMENT");
-    if (onConflict === "replace" && slot.present?.children !== undefined)
+    if (onConflict === "replace" && slot.present !== undefined && !isPlainFile(slot.present))
       this.need(this.model.whyNot(to, this.by, "delete"));
     this.need(this.model.whyNoRoom(sizeOf(source), true));
     if (this.model.walk(pathOf(slot.parent)).chain.includes(source)) throw new Refused("BAD_ARGUMENT");
@@ -199,6 +199,7 @@ class Expectation extends Places {
     const name = this.makeRoom(slot, source, onConflict);
     const node = this.#copyOf(source);
     hang(slot.parent, name, node);
+    this.keepOut(slot, node, onConflict);
     return this.attr(node);
   }
 
@@ -251,7 +252,8 @@ class Expectation extends Places {
     if (wanted === undefined) throw new Refused("PATH_EXISTS");
     if (toMake.length > 0) this.need(this.model.whyNoRoom(0, true));
     const present = toMake.length > 0 ? undefined : parent.children?.get(wanted);
-    const name = this.makeRoom({ parent, name: wanted, present }, item.node, onConflict);
+    const slot = { parent, name: wanted, present };
+    const name = this.makeRoom(slot, item.node, onConflict);
     for (const folderName of toMake) {
       const made = this.make(folderName, undefined);
       hang(parent, folderName, made);
@@ -260,6 +262,7 @@ class Expectation extends Places {
     this.model.trash = trash.filter((each) => each !== item);
     hang(parent, name, item.node);
     moved(item.node);
+    this.keepOut(slot, item.node, onConflict);
     return this.attr(item.node);
   }
 
@@ -341,6 +344,11 @@ class Expectation extends Places {
     const trashBytes = trash.reduce((sum, { node }) => sum + sizeOf(node), 0);
     return { numbers: { quotaBytes, liveBytes: sizeOf(root), trashBytes, stagingBytes: 0 } };
   }
+}
+
+/** A file without shares and exclusions of its own. */
+function isPlainFile({ children, grants, exclusions }: Node): boolean {
+  return children === undefined && grants.size + exclusions.size === 0;
 }
 
 /** Ends a user's access to a node and below it; returns the number of inodes. */

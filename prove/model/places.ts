@@ -62,6 +62,7 @@ export class Places {
     if (this.by === "owner" || node.bytes.length === 0) return;
     const { name, bytes, mtimeMs, createdBy } = node;
     const kept = makeNode({ name, bytes, mtimeMs, createdBy });
+    for (const user of node.exclusions) kept.exclusions.add(user);
     this.model.trash.push({ node: kept, path: pathOf(node), by: this.by, formerShares: [], id: undefined });
   }
 
@@ -105,6 +106,12 @@ export class Places {
     if (this.by !== "owner" && present.children === undefined) this.putIntoTrash(present);
     else unhang(present);
     return name;
+  }
+
+  /** Excludes from a node whom what it has replaced had excluded, but for users with a share of the node itself. */
+  protected keepOut({ present }: Slot, node: Node, onConflict: Conflict): void {
+    if (onConflict !== "replace") return;
+    for (const user of present?.exclusions ?? []) if (!node.grants.has(user)) node.exclusions.add(user);
   }
 
   /** Accepts any free number. */

@@ -56,7 +56,7 @@ export const moveBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/fileserver/moves/move-source.ts",
-        from: "      await moves.depart(moveId, otherAddress);",
+        from: "      await moves.depart(moveId, otherAddress, target);",
         to: "      await moves.thaw(moveId);",
       },
       {

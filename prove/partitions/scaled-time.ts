@@ -26,8 +26,8 @@ const TEXTS: readonly { readonly file: string; readonly from: string; readonly t
   },
   {
     file: "/src/metaserver/directory/postgres-connections.ts",
-    from: "SET lock_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS}",
-    to: `SET lock_timeout TO \${Math.ceil(POSTGRES_STATEMENT_TIMEOUT_MS / ${scale})}`,
+    from: "SET lock_timeout TO ${POSTGRES_LOCK_TIMEOUT_MS}",
+    to: `SET lock_timeout TO \${Math.ceil(POSTGRES_LOCK_TIMEOUT_MS / ${scale})}`,
   },
   {
     file: "/src/metaserver/directory/postgres-connections.ts",

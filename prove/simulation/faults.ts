@@ -8,6 +8,7 @@ import type { Person } from "./person.ts";
 import { moveRoot } from "./root-moves.ts";
 import { type Scheduler, simulation } from "./scheduler.ts";
 import { type SimulatedFileServer, type SimulatedMetaServer, zombieHost } from "./servers.ts";
+import { isWatched } from "./sessions-watch.ts";
 import type { Heal, Victims } from "./victims.ts";
 
 /** The kinds. */
@@ -80,7 +81,7 @@ function crash(node: SimulatedFileServer, random: SeededRandom): Heal {
  */
 async function restart(node: SimulatedFileServer, { network, people, violation }: Victims): Promise<Heal> {
   const host = people[0]?.host ?? "";
-  const owners = ownersOn(node);
+  const owners = ownersOn(node).filter((one) => !isWatched(one));
   const owner = owners.find((one) => !people.some(({ email }) => email === one)) ?? owners[0];
   const upload = network.isQuiet && owner !== undefined ? slowUpload(node, host, owner) : undefined;
   if (upload !== undefined) await simulation().run(UPLOAD_UNTIL_STOP_MS);

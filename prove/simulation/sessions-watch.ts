@@ -21,6 +21,13 @@ interface KnownSession {
   lastSureUseAtMs: number;
 }
 
+const USER_PREFIX = "sessions-";
+
+/** True for users whose sessions are counted, so that nothing else may open one. */
+export function isWatched(email: string): boolean {
+  return email.startsWith(USER_PREFIX);
+}
+
 /** One user who opens sessions at one node and tries old ones. */
 export class SessionsWatch {
   readonly #node: SimulatedFileServer;
@@ -38,7 +45,7 @@ export class SessionsWatch {
 
   constructor(node: SimulatedFileServer, host: string, violation: (text: string) => void) {
     this.#node = node;
-    this.#email = `sessions-${node.id}@example.com`;
+    this.#email = `${USER_PREFIX}${node.id}@example.com`;
     this.#process = this.#scheduler.spawn(this.#email, host);
     this.#foreigner = this.#scheduler.spawn(`foreign ${this.#email}`, `${host}9`);
     this.#violation = violation;

@@ -28,9 +28,9 @@ export const soakBugs: readonly PlantedBug[] = [
     edits: [
       {
         file: "src/fileserver/operations/download.ts",
-        from: `        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+        from: `        await sendChunks(deps, { caller, reached, content, pump, writer }, range.offset, range.end);
       } catch (error) {`,
-        to: `        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+        to: `        await sendChunks(deps, { caller, reached, content, pump, writer }, range.offset, range.end);
         content.close();
       } catch (error) {`,
       },

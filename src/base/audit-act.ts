@@ -40,6 +40,7 @@ export type AuditActName =
   | "root.arrived"
   | "root.departed"
   | "root.replaced"
+  | "root.returned"
   | "security"
   | "session.open"
   | "share.add"

@@ -106,10 +106,9 @@ export class ManualClock implements Clock {
   advance(byMs: number): void {
     const endMs = this.#steadyMs + byMs;
     for (;;) {
-      const next = [...this.#timers]
-        .filter((timer) => timer.dueMs <= endMs)
-        .sort((a, b) => a.dueMs - b.dueMs)[0];
-      if (next === undefined) break;
+      let next: ManualTimer | undefined;
+      for (const timer of this.#timers) if (timer.dueMs < (next?.dueMs ?? Infinity)) next = timer;
+      if (next === undefined || next.dueMs > endMs) break;
       this.#steadyMs = next.dueMs;
       if (next.everyMs === undefined) this.#timers.delete(next);
       else next.dueMs += next.everyMs;

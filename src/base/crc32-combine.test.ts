@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
-import { crc32Combine, crc32OfZeros, crc32Replace } from "./crc32-combine.ts";
+import { crc32Combine, crc32OfZeros, crc32Replace, crc32Without } from "./crc32-combine.ts";
 
 test("the checksum of two ranges is made from those of each, wherever the cut is (D15)", () => {
   fc.assert(
@@ -27,6 +27,23 @@ test("ranges of a few bytes join like long ones, each length next to each other 
       assert.equal(crc32Combine(crc32(first), crc32(second), second.length), crc32(bytes.subarray(0, end)));
     }
   }
+});
+
+test("the checksum of what comes before a range follows from that of both, whatever their lengths (D15)", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 5_000 }), fc.nat(5_000), (bytes, at) => {
+      const cut = Math.min(at, bytes.length);
+      const [first, second] = [bytes.subarray(0, cut), bytes.subarray(cut)];
+      assert.equal(crc32Without(crc32(bytes), crc32(second), second.length), crc32(first));
+    }),
+  );
+  const checksums = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+  const lengths = fc.oneof(fc.integer({ min: 0, max: 10 }), fc.integer({ min: 0, max: 2 ** 43 }));
+  fc.assert(
+    fc.property(checksums, checksums, lengths, (first, second, length) => {
+      assert.equal(crc32Without(crc32Combine(first, second, length), second, length), first);
+    }),
+  );
 });
 
 test("a difference of one bit is carried through whatever follows, like any other (D15)", () => {

@@ -50,6 +50,20 @@ export function crc32Combine(first: number, second: number, secondLength: number
   return (multiply(operatorOf(secondLength), first) ^ second) >>> 0;
 }
 
+/** CRC-32 of the first of two neighbouring ranges: from that of both together, and that and the length of the second. */
+export function crc32Without(whole: number, second: number, secondLength: number): number {
+  if (secondLength === 0) return whole;
+  // x has this order modulo the polynomial, so that the operator's inverse is a power of x as well.
+  const order = 0xffffffff;
+  let inverse = 0x80000000;
+  let rest = order - ((8 * secondLength) % order);
+  for (let n = 0; rest > 0; n++) {
+    if (rest % 2 === 1) inverse = multiply(POWERS[n] ?? 0, inverse);
+    rest = Math.floor(rest / 2);
+  }
+  return multiply(inverse, (whole ^ second) >>> 0);
+}
+
 /** CRC-32 of a number of zero bytes (below 2^53). */
 export function crc32OfZeros(length: number): number {
   // The checksum register starts inverted and ends inverted: ~(~0 advanced by the length).

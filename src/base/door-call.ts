@@ -26,3 +26,11 @@ export const DOOR_SESSION_PREFIX = "gds_";
 export function isDoorSecret(text: string): boolean {
   return text.startsWith(APP_PASSWORD_PREFIX) || text.startsWith(DOOR_SESSION_PREFIX);
 }
+
+/**
+ * The name that stands in the list of ended credentials for all that doors opened for a user before the end's moment.
+ * No credential has it: those begin with "app:" or "browser:". FileServers without this rule pass over it.
+ */
+export function endsOfUser(username: string): string {
+  return `user:${username}`;
+}

@@ -92,6 +92,14 @@ export const U64_MAX: bigint = 18_446_744_073_709_551_615n;
 export const NAME_MAX_BYTES = 255;
 /** Bytes of one path in UTF-8 (decision D13). */
 export const PATH_MAX_BYTES = 4_096;
+/** The last moment that a date can be, in milliseconds (ECMA-262); the first is as far before 1970. */
+export const LAST_MOMENT_MS = 8_640_000_000_000_000;
+/** Elements in one another in XML that WebDAV programs send or keep. */
+export const XML_MAX_DEPTH = 32;
+/** Elements of such XML: more take longer to read than others should wait. */
+export const XML_MAX_ELEMENTS = 2_000;
+/** Characters of a namespace's name in it: XML that stands by itself repeats the name where it is used. */
+export const XML_NAMESPACE_MAX_LENGTH = 1_024;
 /** Entries of one ListDir page (decision D13). */
 export const LIST_PAGE_MAX = 1_000;
 /** Characters of a username, that is of an e-mail address (RFC 5321). */

@@ -1,8 +1,6 @@
 // The removal of a user: when the files are deleted, and whether the address is free again.
 import { GroveError } from "./errors.ts";
-
-/** The last moment that a date can be. */
-const LAST_MOMENT_MS = 8_640_000_000_000_000;
+import { LAST_MOMENT_MS } from "./limits.ts";
 
 /** An administrator's decision to remove a user. */
 export interface Removal {

@@ -14,3 +14,8 @@ export function ulid(clock: Pick<Clock, "wallMs">, random: Random): string {
   }
   return text;
 }
+
+/** An id behind this one and before all that are made in later milliseconds, the same each time. */
+export function idBehind(id: string): string {
+  return `${id}+`;
+}

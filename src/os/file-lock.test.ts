@@ -1,10 +1,11 @@
 // Locks that end with their holder: a probe sees them, also after the file was removed.
 import assert from "node:assert/strict";
-import { rmSync, statSync } from "node:fs";
+import { chownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { holdAlone, holdShared, LockProbe } from "./file-lock.ts";
+import { changeAlone, holdAlone, holdShared, LockProbe } from "./file-lock.ts";
 
 test("a lock is seen while anybody holds it, by one or by several, and no longer", (context) => {
   const path = join(scratchFolder("os-lock-"), "lock");
@@ -37,4 +38,36 @@ test("a lock file that was removed and made again is looked at anew", (context) 
   assert.equal(probe.isHeld(), true);
   release();
   assert.equal(probe.isHeld(), false);
+});
+
+test("changes under one lock take turns, and one that waits in vain is refused with what to do", async () => {
+  const path = join(scratchFolder("os-lock-"), "lock");
+  let value = 0;
+  const change = async (): Promise<void> => {
+    const before = value;
+    await setImmediate();
+    value = before + 1;
+  };
+  await Promise.all([1, 2, 3].map(() => changeAlone(path, "it is in use", change)));
+  assert.equal(value, 3);
+  await assert.rejects(
+    changeAlone(path, "it is in use", () => Promise.reject(new Error("its own"))),
+    /its own/,
+  );
+  const release = holdShared(path);
+  await assert.rejects(changeAlone(path, "it is in use", change, 0), { code: "DATA_IN_USE" });
+  release();
+  await changeAlone(path, "it is in use", change, 0);
+  assert.equal(value, 4);
+});
+
+test("a lock file that root makes in a service's folder is the service's", {
+  skip: process.getuid?.() === 0 ? false : "needs root",
+}, async () => {
+  const folder = scratchFolder("os-lock-");
+  chownSync(folder, 64_242, 64_243);
+  const path = join(folder, "lock");
+  await changeAlone(path, "it is in use", () => Promise.resolve());
+  const { uid, gid } = statSync(path);
+  assert.deepEqual([uid, gid], [64_242, 64_243]);
 });

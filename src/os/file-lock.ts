@@ -1,10 +1,16 @@
 // System locks on empty files, released when their process ends for any reason.
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { GroveError } from "#base/errors.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { GroveError, isGroveError } from "#base/errors.ts";
+import { giveToFolderOwner } from "./folder-owner.ts";
 
 /** Longest wait for a lock that a probe holds. */
 const WAIT_MS = 5_000;
+/** Longest wait for another's short change, and the time between two looks. */
+const CHANGE_WAIT_MS = 10_000;
+const CHANGE_LOOK_MS = 20;
 /** Defensive connections refuse OFF, which would also leave a journal beside the lock. */
 const NO_JOURNAL = "PRAGMA journal_mode = MEMORY";
 
@@ -42,6 +48,35 @@ export function holdAlone(path: string, sentence: string): () => void {
   return () => {
     if (db.isOpen) db.close();
   };
+}
+
+/**
+ * Runs a short change under an exclusive lock, for which it waits up to waitMs. The lock file belongs to its
+ * folder's owner, also where root makes it. Throws DATA_IN_USE with the sentence when another change, of this
+ * process or another, holds the lock longer.
+ */
+export async function changeAlone<T>(
+  path: string,
+  sentence: string,
+  change: () => Promise<T>,
+  waitMs: number = CHANGE_WAIT_MS,
+): Promise<T> {
+  for (let left = Math.ceil(waitMs / CHANGE_LOOK_MS); ; left--) {
+    let release: () => void;
+    try {
+      release = holdAlone(path, sentence);
+    } catch (error) {
+      if (left <= 0 || !isGroveError(error, "DATA_IN_USE")) throw error;
+      await sleep(CHANGE_LOOK_MS);
+      continue;
+    }
+    try {
+      await giveToFolderOwner(dirname(path), [path]);
+      return await change();
+    } finally {
+      release();
+    }
+  }
 }
 
 /** Checks repeatedly whether a lock is held, without keeping it. */

@@ -1,6 +1,6 @@
 // Brings a machine to its planned files: writes what is missing, and replaces nothing without consent.
-import { mkdir, readFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { GroveError } from "#base/errors.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import type { PlannedFile } from "./plan.ts";
@@ -16,8 +16,8 @@ export interface FileState {
   readonly state: "new" | "same" | "changed" | "edited";
 }
 
-/** The extension of what a replaced file becomes. */
-export const BEFORE = ".before-init";
+/** The extension of what a replaced file becomes; a later one has a number behind it. */
+const BEFORE = ".before-init";
 
 /** Compares planned files with those that are there. */
 export async function compare(
@@ -52,7 +52,7 @@ export async function requireConsent(states: readonly FileState[], consent: Cons
     throw new GroveError(
       "BAD_ARGUMENT",
       `${file.path} is there (${why}), and is not replaced without consent: nothing was written. ` +
-        `Add -replace to have it replaced; the present one is kept as ${file.path}${BEFORE}`,
+        `Add -replace to have it replaced; the present one is kept as ${await keptPath(file.path)}`,
     );
   }
 }
@@ -65,13 +65,22 @@ export async function write(states: readonly FileState[]): Promise<string[]> {
     await mkdir(dirname(file.path), { recursive: true, mode: 0o755 });
     if (state === "new") undo.push(`rm ${file.path}`);
     else {
-      const kept = `${file.path}${BEFORE}`;
+      const kept = await keptPath(file.path);
       await writeFileAtomic(kept, await readFile(file.path), { mode: file.mode });
       undo.push(`mv ${kept} ${file.path}`);
     }
     await writeFileAtomic(file.path, file.text, { mode: file.mode });
   }
   return undo;
+}
+
+/** The next free name for a replaced file: what an earlier run has kept is never written over. */
+async function keptPath(path: string): Promise<string> {
+  const start = `${basename(path)}${BEFORE}`;
+  const kept = (await readdir(dirname(path))).filter((name) => name.startsWith(start));
+  if (kept.length === 0) return `${path}${BEFORE}`;
+  const numbers = kept.map((name) => Number(/^-(\d{1,9})$/.exec(name.slice(start.length))?.[1] ?? 1));
+  return `${path}${BEFORE}-${Math.max(...numbers) + 1}`;
 }
 
 /** The checksums of planned files, for the record. */

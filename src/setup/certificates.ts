@@ -13,7 +13,7 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import { type Authority, loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { joinedTlsPaths, readJoinedNode, writeJoinedNode } from "#security/authority/joined-node.ts";
 import { ensureDoorCertificate, ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
-import { readTlsMaterial } from "#security/authority/tls-material.ts";
+import { certificateEndMs, readTlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
 import type { Answers } from "./answers.ts";
 import { DOOR_FILES, refused } from "./checks.ts";
 import { dataFolders, metaserversOf, namesOf } from "./plan.ts";
@@ -148,9 +148,14 @@ export async function makeDoor(
   makePrivateFolder(folder);
   const before = await textOf(join(folder, "door.crt"));
   if (authority === undefined) {
+    const brought = answers.certificates ?? "";
+    if (await isNoNewer(folder, brought)) {
+      made.there.push(`door's certificate in ${folder}`);
+      return;
+    }
     for (const name of DOOR_FILES) {
       const target = join(folder, name);
-      const source = join(answers.certificates ?? "", name);
+      const source = join(brought, name);
       if (name.endsWith(".key")) await writePrivateFile(target, await readFile(source, "utf8"));
       // Not copied: a link at the target would have another file written over.
       else await writeFileAtomic(target, await readFile(source), { mode: 0o644 });
@@ -161,6 +166,27 @@ export async function makeDoor(
   }
   const isSame = before === (await textOf(join(folder, "door.crt")));
   (isSame ? made.there : made.made).push(`door's certificate in ${folder}`);
+}
+
+/**
+ * True where the door's own files are good, and those that were brought are the same, older, or gone: the door
+ * has had its certificate renewed since. Throws BAD_ARGUMENT when neither can be used.
+ */
+async function isNoNewer(folder: string, brought: string): Promise<boolean> {
+  const own = await readTlsMaterial(doorPaths(folder), systemClock).catch(() => undefined);
+  const reading = readTlsMaterial(doorPaths(brought), systemClock);
+  if (own === undefined) {
+    await reading;
+    return false;
+  }
+  const other = await reading.catch(() => undefined);
+  if (other === undefined) return true;
+  return own.key === other.key && certificateEndMs(own.cert) >= certificateEndMs(other.cert);
+}
+
+function doorPaths(folder: string): TlsPaths {
+  const [cert, key, ca] = DOOR_FILES;
+  return { cert: join(folder, cert), key: join(folder, key), ca: join(folder, ca) };
 }
 
 async function textOf(path: string): Promise<string | undefined> {

@@ -3,7 +3,6 @@ import { lookup } from "node:dns/promises";
 import { existsSync } from "node:fs";
 import { readFile, statfs } from "node:fs/promises";
 import { connect, isIP } from "node:net";
-import { networkInterfaces } from "node:os";
 import { dirname, join } from "node:path";
 import { formatBytes } from "#base/bytes.ts";
 import { GroveError } from "#base/errors.ts";
@@ -24,6 +23,7 @@ import { storeUrl } from "#metaserver/directory/store-url.ts";
 import { isPortFree } from "#os/listen-ports.ts";
 import { isPostgresUrl, parsePostgresUrl } from "#os/postgres-url.ts";
 import type { Role } from "./answers.ts";
+import { ownAddresses } from "./networks.ts";
 
 /** Time for a machine to take a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -69,20 +69,6 @@ export function remarkOnOwn(host: string, addresses: readonly string[]): string[
   return isOwn
     ? []
     : [`${host} has no address of this machine; that is right only where a router passes its ports on`];
-}
-
-/** The addresses of this machine's interfaces, each with its network. */
-export function ownAddresses(): Map<string, string> {
-  const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  return new Map(all.map(({ address, cidr }) => [address, networkOf(cidr ?? address)]));
-}
-
-/** `10.0.0.0/24` from `10.0.0.7/24`; other lengths of IPv4 and all of IPv6 stay the address with its length. */
-function networkOf(cidr: string): string {
-  const match = /^(\d+)\.(\d+)\.(\d+)\.\d+\/(8|16|24)$/.exec(cidr);
-  if (match === null) return cidr;
-  const [, a, b, c, length] = match;
-  return `${a}.${length === "8" ? 0 : b}.${length === "24" ? c : 0}.0/${length}`;
 }
 
 /** The ports of a role: those of its services and of its metrics. */
@@ -168,6 +154,24 @@ export async function checkFolder(folder: string, needs: FolderNeeds): Promise<s
       ? []
       : [`the reserve is ${formatBytes(needs.reserveBytes)}, not 20 GiB: for trials`];
   return [`${formatBytes(freeBytes - needs.reserveBytes)} can be stored there`, ...unusual];
+}
+
+/** Files by role that there is once: an authority, store or node made in their place is another one. */
+const ONCE: Readonly<Partial<Record<Role, readonly string[]>>> = {
+  metaserver: ["ca/ca.key", "metaserver/cluster_id"],
+  fileserver: ["fileserver/node.json", "fileserver/identity.json"],
+};
+
+/** Throws BAD_ARGUMENT where the roles' data lies in the folder of the run before, and not in this one. */
+export function requireMoved(before: string | undefined, folder: string, roles: readonly Role[]): void {
+  if (before === undefined || before === folder) return;
+  const once = roles.flatMap((role) => ONCE[role] ?? []);
+  const left = once.find((file) => existsSync(join(before, file)) && !existsSync(join(folder, file)));
+  if (left === undefined) return;
+  throw refused(
+    `the data lies in ${before}, and ${join(folder, left)} is not there: a cluster without its old files would begin. ` +
+      `Stop the services, move it ('mv ${before} ${folder}'), then say the new folder`,
+  );
 }
 
 /** Checks the metadata store: this machine's own file, or a database that answers. */

@@ -1,11 +1,25 @@
 // `grove init` on the command line: what it refuses, what a second run changes, and what it never overwrites.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { rootCertificates } from "node:tls";
+import { ManualClock } from "#base/clock.ts";
 import { commandHere } from "#client/terminal/command-here.fixture.ts";
+import { createAuthority } from "#security/authority/authority.ts";
+import { ensureDoorCertificate } from "#security/authority/node-certificate-files.ts";
+import { signAgain } from "#security/authority/sign-again.ts";
 import { startPrivateIssuer } from "#testing/private-issuer.ts";
 import { type Outcome, runGrove } from "#testing/run-grove.ts";
 import { diskFolder, scratchFolder } from "#testing/scratch-folder.ts";
@@ -66,6 +80,26 @@ test("a second run changes nothing; other answers change their file alone, and t
   assert.equal(readFileSync(join(folder, "data/fileserver/tls/node.crt"), "utf8"), node);
 });
 
+test("the file with the provider's authority may go once a run has copied it", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  const brought = join(folder, "issuer.pem");
+  const [authority = ""] = rootCertificates;
+  writeFileSync(brought, `${authority}\n`);
+  assert.equal((await init(folder, [...TRIAL, `provider_ca = ${brought}`])).code, 0);
+  rmSync(brought);
+  const again = await init(folder, ["reserve = 2MiB"]);
+  assert.equal(again.code, 0, again.err);
+  assert.equal(readFileSync(join(folder, "data/provider-ca.crt"), "utf8"), `${authority}\n`);
+  const flags = ["-below", folder, "-out", join(folder, "n2.answers")];
+  const invited = await commandHere(command, ["invite", "n2", "n2.example.net", ...flags]);
+  assert.equal(invited.code, 0, invited.err);
+  const line =
+    /^provider_ca = base64:(.*)$/m.exec(readFileSync(join(folder, "n2.answers"), "utf8"))?.[1] ?? "";
+  assert.equal(Buffer.from(line, "base64").toString(), `${authority}\n`);
+  const wrong = await init(folder, [`provider_ca = ${brought}.other`]);
+  assert.match(wrong.err, /answers:1: provider_ca: cannot read \S+issuer\.pem\.other \(ENOENT\)/);
+});
+
 test("a file that was changed by hand is replaced after -replace or a yes alone, and nothing is written before", async () => {
   const folder = scratchFolder("grove-init-", diskFolder());
   assert.equal((await init(folder, TRIAL)).code, 0);
@@ -79,6 +113,97 @@ test("a file that was changed by hand is replaced after -replace or a yes alone,
   assert.equal(replaced.code, 0, replaced.err);
   assert.match(readFileSync(settings, "utf8"), /SVC_ADMIN_EMAIL=ops@example\.net/);
   assert.equal(readFileSync(`${settings}.before-init`, "utf8"), "SVC_FLAGS=-log_level debug\n");
+});
+
+test("a copy that an earlier run has kept is never written over: the next one has a number", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  const settings = join(folder, "etc/metaserver.env");
+  const written = ["SVC_FLAGS=-log_level debug\n", "SVC_FLAGS=-log_level error\n"];
+  writeFileSync(settings, written[0] ?? "");
+  assert.equal((await init(folder, ["operator = ops@example.net"], "-replace")).code, 0);
+  writeFileSync(settings, written[1] ?? "");
+  const refused = await init(folder, ["operator = other@example.net"]);
+  assert.match(refused.err, /the present one is kept as \S+metaserver\.env\.before-init-2$/m);
+  const second = await init(folder, ["operator = other@example.net"], "-replace");
+  assert.match(second.out, new RegExp(`mv ${settings}.before-init-2 ${settings}$`, "m"));
+  assert.equal((await init(folder, ["operator = ops@example.net"])).code, 0);
+  const kept = ["", "-2", "-3"].map((end) => readFileSync(`${settings}.before-init${end}`, "utf8"));
+  assert.deepEqual(kept.slice(0, 2), written);
+  assert.match(kept[2] ?? "", /SVC_ADMIN_EMAIL=other@example\.net/);
+});
+
+test("how a run is undone names what it has made, and never an authority or a store that was there before", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  const data = join(folder, "data");
+  // As the package leaves it.
+  mkdirSync(join(data, "ca"), { recursive: true, mode: 0o700 });
+  const first = await init(folder, TRIAL);
+  const removed = ({ out }: Outcome): string | undefined => /^ {2}rm -r (.*)$/m.exec(out)?.[1];
+  const [ca, store, console_] = ["ca", "metaserver", "admin"].map((name) => join(data, name));
+  const node = [join(data, "fileserver/node.json"), join(data, "fileserver/tls")];
+  assert.deepEqual(removed(first)?.split(" "), [store, ca, ...node, console_]);
+  // A cluster that was set up by hand, or whose record was lost.
+  writeFileSync(join(data, "metaserver/metadata.db"), "");
+  rmSync(join(folder, "etc"), { recursive: true });
+  rmSync(join(data, "fileserver/node.json"));
+  const second = await init(folder, TRIAL, "-replace");
+  assert.equal(second.code, 0, second.err);
+  assert.match(second.out, /To undo this run:/);
+  assert.equal(removed(second), node[0]);
+});
+
+test("data that is to lie elsewhere is moved first: no second authority is made beside the one that is there", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  const elsewhere = join(folder, "elsewhere");
+  const refused = await init(folder, [`data = ${elsewhere}`]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /answers:1: data: the data lies in .*data, and .*ca\.key is not there/);
+  assert.equal(existsSync(elsewhere), false);
+  renameSync(join(folder, "data"), elsewhere);
+  const moved = await init(folder, [`data = ${elsewhere}`]);
+  assert.equal(moved.code, 0, moved.err);
+  assert.match(readFileSync(join(folder, "etc/admin.env"), "utf8"), /elsewhere\/ca\/ca\.crt/);
+});
+
+test("a door's certificate that was renewed since is not replaced by the one that was brought, which may be gone", async (t) => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  const brought = join(folder, "brought");
+  const clock = new ManualClock(Date.now());
+  const authority = await createAuthority(join(folder, "authority"), { clock });
+  await ensureDoorCertificate(authority, brought, "door", clock);
+  copyFileSync(authority.certificatePath, join(brought, "ca.crt"));
+  const metaserver = createServer().listen(0, "127.0.0.1");
+  await once(metaserver, "listening");
+  t.after(() => metaserver.close());
+  const { port } = metaserver.address() as AddressInfo;
+  const door = [
+    "roles = door",
+    `listen = ${LISTEN}`,
+    "name = localhost",
+    `metaserver = 127.0.0.1:${port}`,
+    "door_url = http://localhost",
+    `certificates = ${brought}`,
+  ];
+  const first = await init(folder, door);
+  assert.equal(first.code, 0, first.err);
+  const path = join(folder, "data/door/door.crt");
+  assert.equal(readFileSync(path, "utf8"), readFileSync(join(brought, "door.crt"), "utf8"));
+  clock.jumpWall(3_600_000);
+  const renewed = await signAgain(authority, readFileSync(path));
+  writeFileSync(path, renewed);
+  assert.equal((await init(folder, ["door_proxy = 127.0.0.2"])).code, 0);
+  assert.equal(readFileSync(path, "utf8"), renewed);
+  rmSync(brought, { recursive: true });
+  const last = await init(folder, ["door_proxy = 127.0.0.1"]);
+  assert.equal(last.code, 0, last.err);
+  assert.equal(readFileSync(path, "utf8"), renewed);
+  // Files of another key are meant to replace it.
+  await ensureDoorCertificate(authority, brought, "door", clock);
+  copyFileSync(authority.certificatePath, join(brought, "ca.crt"));
+  assert.equal((await init(folder, [])).code, 0);
+  assert.equal(readFileSync(path, "utf8"), readFileSync(join(brought, "door.crt"), "utf8"));
 });
 
 test("errors in a file of answers name its line, and never what stands there", async () => {

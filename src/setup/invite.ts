@@ -67,7 +67,7 @@ async function invite(id: string, name: string, flags: InviteFlags, terminal: Te
   });
   await machine.give([folder]);
   const ends = new Date(systemClock.wallMs() + flags.ttl).toISOString();
-  const pem = await authorityPem(answers.provider_ca ?? "");
+  const pem = await authorityPem(answers.provider_ca ?? "", answers);
   const text = answersText(
     `Answers for 'grove init' on ${id}; the token is a secret, good once, until ${ends}.`,
     {

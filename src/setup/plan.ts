@@ -6,7 +6,7 @@ import { formatHostPort } from "#base/node-id.ts";
 import { type Answers, type Role, rolesOf } from "./answers.ts";
 import { refused } from "./checks.ts";
 import type { Machine } from "./machine.ts";
-import { MOCK } from "./provider.ts";
+import { MOCK, providerCaPath } from "./provider.ts";
 
 /** A file that is to be there. */
 export interface PlannedFile {
@@ -92,10 +92,6 @@ export function planFiles(inputs: PlanInputs): PlannedFile[] {
     files.push({ path: join(top, "cluster.json"), mode: 0o644, text });
   }
   return files;
-}
-
-function providerCaPath(top: string): string {
-  return join(top, "provider-ca.crt");
 }
 
 /** What people sign in with: 'grove login --cluster FILE'. It holds no secret. */

@@ -1,10 +1,12 @@
 // Checks an identity provider before anything depends on it: its discovery, its clock and its keys.
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { HAS_IDP_AUTH, NO_IDP_AUTH_TEXT } from "#base/build-flags.ts";
 import { runChecks } from "#doctor/finding.ts";
 import { providerChecks, providerKeysCheck } from "#doctor/provider-checks.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
+import type { Answers } from "./answers.ts";
 import { addressesOf, isOnlyHere, refused } from "./checks.ts";
 
 /** A provider that lets everybody be anybody. */
@@ -16,18 +18,34 @@ const BASE64 = "base64:";
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-/** The certificates of an answer: a path, or the same in one line as `base64:…`. Throws BAD_ARGUMENT. */
-export async function authorityPem(value: string): Promise<string | undefined> {
+/** Where a machine keeps its copy. */
+export function providerCaPath(dataFolder: string): string {
+  return join(dataFolder, "provider-ca.crt");
+}
+
+/**
+ * The certificates of an answer: a path, or the same in one line as `base64:…`. A file that is gone since the run
+ * before is read from the copy that it made. Throws BAD_ARGUMENT.
+ */
+export async function authorityPem(value: string, before: Answers = {}): Promise<string | undefined> {
   if (value === "") return undefined;
   const pem = value.startsWith(BASE64)
     ? Buffer.from(value.slice(BASE64.length), "base64").toString("utf8")
-    : await readFile(value, "utf8").catch((error: unknown) => {
-        throw refused(`cannot read ${value} (${(error as NodeJS.ErrnoException).code})`);
-      });
+    : await readFile(value, "utf8").catch((error: unknown) => readCopy(value, before, error));
   // A file with a key beside its certificate stays the only one with that key.
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length > 0 && certificates.every(isCertificate)) return `${certificates.join("\n")}\n`;
   throw refused("provider_ca holds no certificate in PEM form");
+}
+
+async function readCopy(value: string, before: Answers, error: unknown): Promise<string> {
+  const { code } = error as NodeJS.ErrnoException;
+  const isCopied = code === "ENOENT" && value === before.provider_ca && before.data !== undefined;
+  const copy = isCopied
+    ? await readFile(providerCaPath(before.data), "utf8").catch(() => undefined)
+    : undefined;
+  if (copy === undefined) throw refused(`cannot read ${value} (${code})`);
+  return copy;
 }
 
 function isCertificate(pem: string): boolean {

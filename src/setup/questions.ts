@@ -1,6 +1,8 @@
 // The questions of `grove init`: when each is asked, what it proposes, and how its answer is checked.
+import { existsSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { parseBytes } from "#base/bytes.ts";
 import { DISK_RESERVE_BYTES, METASERVER_PORT } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -13,13 +15,15 @@ import {
   checkFolder,
   checkStore,
   isOnlyHere,
-  ownAddresses,
   refused,
   remarkOnOwn,
   requireFreePorts,
+  requireMoved,
   requireReachable,
 } from "./checks.ts";
 import type { Machine } from "./machine.ts";
+import { networksOf, ownAddresses, remarkOnLoopback } from "./networks.ts";
+import { dataFolders } from "./plan.ts";
 import { authorityPem, checkProvider, MOCK } from "./provider.ts";
 
 /** What a check knows beside the answer. */
@@ -122,8 +126,8 @@ export const QUESTIONS: readonly Question[] = [
     key: "provider_ca",
     applies: signsIn,
     proposal: () => "",
-    async check(value) {
-      await authorityPem(value);
+    async check(value, { before }) {
+      await authorityPem(value, before);
       return as(value);
     },
   },
@@ -132,9 +136,11 @@ export const QUESTIONS: readonly Question[] = [
     ask: `The identity provider's issuer? (https://…, or "${MOCK}" for a trial of this machine alone)`,
     applies: signsIn,
     proposal: () => undefined,
-    async check(value, { answers }) {
-      if (value !== MOCK)
-        return { value, remarks: await checkProvider(value, await authorityPem(answers.provider_ca ?? "")) };
+    async check(value, { answers, before }) {
+      if (value !== MOCK) {
+        const authority = await authorityPem(answers.provider_ca ?? "", before);
+        return { value, remarks: await checkProvider(value, authority) };
+      }
       if (isOnlyHere(answers.name ?? "")) return as(value);
       throw refused(
         "with mock sign-in anybody can be anybody, so it is for this machine alone: with name = localhost",
@@ -215,8 +221,12 @@ export const QUESTIONS: readonly Question[] = [
     ask: "The folder with door.crt, door.key and ca.crt of 'grove ca issue door -door'?",
     applies: (answers) => isJoining(answers) && has("door")(answers),
     proposal: () => undefined,
-    async check(value) {
-      await checkDoorFiles(value);
+    async check(value, { answers, before }) {
+      // What was brought may be gone once the door has it.
+      const { door } = dataFolders(answers);
+      await checkDoorFiles(
+        value === before.certificates && existsSync(join(door, "door.key")) ? door : value,
+      );
       return as(value);
     },
   },
@@ -274,7 +284,7 @@ async function checkMetaServers(value: string): Promise<Checked> {
   return as(addresses.join(","));
 }
 
-async function checkData(value: string, { machine, answers }: CheckContext): Promise<Checked> {
+async function checkData(value: string, { machine, answers, before }: CheckContext): Promise<Checked> {
   const { reserve } = answers;
   const needs = {
     reserveBytes: (reserve === undefined ? undefined : parseBytes(reserve)) ?? DISK_RESERVE_BYTES,
@@ -282,19 +292,16 @@ async function checkData(value: string, { machine, answers }: CheckContext): Pro
     isSystem: machine.isSystem,
   };
   const folder = value.replace(/(?<=.)\/+$/, "");
+  requireMoved(before.data, folder, rolesOf(answers));
   return { value: folder, remarks: await checkFolder(folder, needs) };
 }
 
-/** The networks of the name's own addresses. */
 async function proposedNetworks({ answers }: CheckContext): Promise<string | undefined> {
   const { name = "" } = answers;
-  if (isOnlyHere(name)) return "127.0.0.0/8";
-  const own = ownAddresses();
-  const found = (await addressesOf(name)).flatMap((address) => own.get(address) ?? []);
-  return found.length === 0 ? undefined : [...new Set(found)].join(",");
+  return isOnlyHere(name) ? "127.0.0.0/8" : networksOf(await addressesOf(name));
 }
 
-function checkNetworks(value: string): Checked {
+async function checkNetworks(value: string, { answers }: CheckContext): Promise<Checked> {
   const places = value.split(",").map((place) => place.trim());
   for (const place of places) {
     const [address = "", length, more] = place.split("/");
@@ -304,7 +311,10 @@ function checkNetworks(value: string): Checked {
       throw refused(`${JSON.stringify(place)} is no network; write one as 10.0.0.0/8`);
     }
   }
-  return as(places.join(","));
+  const { name = "" } = answers;
+  const isAsked = has("fileserver")(answers) && !isOnlyHere(name);
+  const remarks = isAsked ? remarkOnLoopback(name, await addressesOf(name), places) : [];
+  return { value: places.join(","), remarks };
 }
 
 async function checkDoorUrl(value: string): Promise<Checked> {

@@ -1,7 +1,7 @@
 // One run of `grove init` after its answers: compares, asks, makes what is missing, records, tells.
 
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
@@ -40,13 +40,14 @@ export async function setUp({ machine, answers: given, record, consent, say }: S
   const folders = dataFolders(answers);
   const templates = new Map<Role, string>();
   for (const role of roles) templates.set(role, await machine.unitTemplate(unitOf(role)));
-  const providerCa = await authorityPem(answers.provider_ca ?? "");
+  const providerCa = await authorityPem(answers.provider_ca ?? "", record?.answers);
   const plan = (clusterCa: string | undefined): PlannedFile[] =>
     planFiles({ machine, answers, templates, providerCa, clusterCa });
   const isFirst = roles.includes("metaserver");
   const present = isFirst ? await textOf(join(folders.authority, "ca.crt")) : undefined;
   await requireConsent(await compare(plan(present), record), consent);
 
+  const absent = (await Promise.all(ownedBy(roles, answers).map(absentOnes))).flat();
   const made: Made = { made: [], there: [] };
   if (machine.makeUser(folders.top)) made.made.push("user grove, which runs the services");
   await mkdir(folders.top, { recursive: true, mode: 0o755 });
@@ -79,9 +80,12 @@ export async function setUp({ machine, answers: given, record, consent, say }: S
   for (const { file, state } of states) {
     if (state !== "same") say(`${state === "new" ? "wrote:  " : "changed:"} ${file.path}`.trimEnd());
   }
-  for (const role of dropped) say(`off:    ${unitOf(role)}; its settings and data stay`);
+  for (const role of dropped) {
+    const end = machine.isSystem ? `, and it runs until 'systemctl stop ${unitOf(role)}'` : "";
+    say(`off:    ${unitOf(role)}; its settings and data stay${end}`);
+  }
   if (machine.isSystem && !isNothing) say(`on:     ${roles.map(unitOf).join(" ")}, with the machine`);
-  if (!isNothing) tellUndo(undo, { machine, roles, made: owned, isFresh: record === undefined }, say);
+  if (!isNothing) tellUndo(undo, { machine, roles, made: absent, isFresh: record === undefined }, say);
   return { isNothing };
 }
 
@@ -90,7 +94,7 @@ function tellUndo(
   facts: {
     readonly machine: Machine;
     readonly roles: readonly Role[];
-    /** Files and folders with keys. */
+    /** Files and folders with keys that this run has made. */
     readonly made: readonly string[];
     readonly isFresh: boolean;
   },
@@ -102,8 +106,8 @@ function tellUndo(
   for (const line of undo) say(`  ${line}`);
   if (!isFresh) return;
   say(`  rm ${recordPath(machine.settings)}`);
-  // Users' files are not of this run.
-  say(`  rm -r ${made.join(" ")}`);
+  // Users' files are not of this run, nor is what an authority or a store has held before it.
+  if (made.length > 0) say(`  rm -r ${made.join(" ")}`);
 }
 
 /** What the services own; a FileServer's folder may hold millions of files, which are its own already. */
@@ -116,6 +120,14 @@ function ownedBy(roles: readonly Role[], answers: Answers): string[] {
     door: [door],
   };
   return roles.flatMap((role) => paths[role]);
+}
+
+/** The path, where nothing is there yet, or an empty folder as the package makes it. */
+async function absentOnes(path: string): Promise<string[]> {
+  const entries = await readdir(path).catch((error: unknown) =>
+    (error as NodeJS.ErrnoException).code === "ENOENT" ? [] : undefined,
+  );
+  return entries?.length === 0 ? [path] : [];
 }
 
 function tokenOf({ metrics_token: given = "" }: Answers): string {

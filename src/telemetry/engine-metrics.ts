@@ -57,7 +57,7 @@ export function engineFamilies(m: EngineFields): MetricFamily[] {
       age === null ? null : age / 1000,
     ),
     family("roots", "gauge", "Roots of the shared engine that this node holds.", m.engine_roots),
-    family("rows_cached", "gauge", "Rows fetched from the shared database.", m.engine_rows_cached),
+    family("rows_cached", "gauge", "Rows of the shared database that are kept here.", m.engine_rows_cached),
     family("taken_over", "counter", "Roots taken over from nodes that had ended.", m.engine_taken_over_total),
     family(
       "store_retries",

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { HOST_LOOK_MS } from "./bounded-looks.ts";
 import { CpuTemperature, parseSensors } from "./cpu-temperature.ts";
 import { HostGauges } from "./host-gauges.ts";
 
@@ -84,6 +85,31 @@ test("the disk is that of the data folder, and what cannot be read is null, neve
   const gone = await new HostGauges({ ...deps, dataDirectory: join(folder, "none") }).read();
   assert.deepEqual([gone.diskTotalBytes, gone.diskFreeBytes], [null, null]);
   assert.deepEqual([gone.inodeFree, gone.inodeTotal], [null, null]);
+});
+
+test("a look at the machine that hangs keeps no poll for longer than a time, and begins no second one", async () => {
+  const clock = new ManualClock();
+  const disk = await statfs(folder, { bigint: true });
+  const hung = { disk: Promise.withResolvers<typeof disk>(), temperature: Promise.withResolvers<number>() };
+  let looks = 0;
+  const gauges = new HostGauges({
+    clock,
+    dataDirectory: folder,
+    readDisk: async () => (looks++ > 0 ? disk : hung.disk.promise),
+    readCpuTemperature: () => hung.temperature.promise,
+  });
+  const first = gauges.read();
+  clock.advance(HOST_LOOK_MS);
+  // The next poll does not wait once more.
+  for (const { diskFreeBytes, cpuTempCelsius } of [await first, await gauges.read()])
+    assert.deepEqual([diskFreeBytes, cpuTempCelsius], [null, null]);
+  assert.equal(looks, 1);
+  hung.disk.resolve(disk);
+  hung.temperature.resolve(41);
+  await new Promise(setImmediate);
+  const { diskTotalBytes, cpuTempCelsius } = await gauges.read();
+  assert.deepEqual([diskTotalBytes, cpuTempCelsius], [disk.blocks * disk.bsize, 41]);
+  assert.equal(looks, 2);
 });
 
 const noSensors = (): Promise<string> => Promise.reject(new Error("ENOENT"));

@@ -3,8 +3,12 @@ import { readFile, statfs } from "node:fs/promises";
 import { freemem, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
+import { BoundedLooks } from "./bounded-looks.ts";
 import { CpuTemperature } from "./cpu-temperature.ts";
 import { type HostReadings, percent } from "./metrics-document.ts";
+
+/** A filesystem as statfs describes it. */
+type DiskBlocks = Readonly<Record<"bsize" | "blocks" | "bfree" | "bavail" | "files" | "ffree", bigint>>;
 
 /** Sources of the gauges; tests use other roots. */
 export interface HostGaugesDeps {
@@ -13,6 +17,8 @@ export interface HostGaugesDeps {
   readonly dataDirectory: string;
   /** Default `/proc`. */
   readonly procRoot?: string;
+  /** Default statfs. */
+  readonly readDisk?: (folder: string) => Promise<DiskBlocks>;
   /** Temperature of the processor; default from CpuTemperature. */
   readonly readCpuTemperature?: () => Promise<number | null>;
 }
@@ -39,9 +45,10 @@ type DiskReadings = Pick<HostReadings, keyof typeof DISK_UNKNOWN>;
 export class HostGauges {
   readonly #deps: HostGaugesDeps;
   readonly #procRoot: string;
+  readonly #looks: BoundedLooks;
   readonly #readCpuTemperature: () => Promise<number | null>;
   #reading: Promise<HostReadings> | undefined;
-  #bootId: string | null | undefined;
+  #bootId: string | undefined;
   #ticks: CpuTicks = { busy: 0, total: 0 };
   #ticksAtMs = Number.NEGATIVE_INFINITY;
   #cpuUsagePercent: number | null = null;
@@ -49,13 +56,15 @@ export class HostGauges {
   constructor(deps: HostGaugesDeps) {
     this.#deps = deps;
     this.#procRoot = deps.procRoot ?? "/proc";
+    this.#looks = new BoundedLooks(deps.clock);
     const temperature = new CpuTemperature({ clock: deps.clock });
     this.#readCpuTemperature = deps.readCpuTemperature ?? (() => temperature.read());
   }
 
   /**
-   * Reads all gauges now; a gauge that the machine lacks is null. Processor use is the share since the
-   * previous read, and at the first read since the machine started. Concurrent callers share one reading.
+   * Reads all gauges now; one that the machine lacks, or does not tell in time, is null. Processor use is the
+   * share since the previous read, and at the first read since the machine started. Concurrent callers share
+   * one reading.
    */
   read(): Promise<HostReadings> {
     this.#reading ??= this.#readAll().finally(() => {
@@ -70,26 +79,25 @@ export class HostGauges {
       this.#readMemory(),
       this.#readLoad(),
       this.#readBootId(),
-      this.#readCpuTemperature(),
+      this.#looks.at("temperature", this.#readCpuTemperature),
       this.#readCpu(),
     ]);
-    return { ...disk, ...memory, ...load, bootId, cpuTempCelsius, cpuUsagePercent: this.#cpuUsagePercent };
+    const gauges = { bootId, cpuTempCelsius: cpuTempCelsius ?? null, cpuUsagePercent: this.#cpuUsagePercent };
+    return { ...disk, ...memory, ...load, ...gauges };
   }
 
   /** Free is what this process may still use; used is what `df` counts as used. */
   async #readDisk(): Promise<DiskReadings> {
-    try {
-      const disk = await statfs(this.#deps.dataDirectory, { bigint: true });
-      return {
-        diskTotalBytes: disk.blocks * disk.bsize,
-        diskUsedBytes: (disk.blocks - disk.bfree) * disk.bsize,
-        diskFreeBytes: disk.bavail * disk.bsize,
-        inodeFree: disk.ffree,
-        inodeTotal: disk.files,
-      };
-    } catch {
-      return DISK_UNKNOWN;
-    }
+    const { dataDirectory, readDisk = (folder: string) => statfs(folder, { bigint: true }) } = this.#deps;
+    const disk = await this.#looks.at("disk", () => readDisk(dataDirectory).catch(() => undefined));
+    if (disk === undefined) return DISK_UNKNOWN;
+    return {
+      diskTotalBytes: disk.blocks * disk.bsize,
+      diskUsedBytes: (disk.blocks - disk.bfree) * disk.bsize,
+      diskFreeBytes: disk.bavail * disk.bsize,
+      inodeFree: disk.ffree,
+      inodeTotal: disk.files,
+    };
   }
 
   async #readMemory(): Promise<{ memUsedBytes: number; memTotalBytes: number }> {
@@ -106,13 +114,13 @@ export class HostGauges {
     return { loadAvg1m: finite(one), loadAvg5m: finite(five) };
   }
 
-  /** Read once: the boot id changes only with a restart, which ends this process too. */
+  /** Read until it is known: the boot id changes only with a restart, which ends this process too. */
   async #readBootId(): Promise<string | null> {
     if (this.#bootId === undefined) {
       const text = (await this.#readProc("sys/kernel/random/boot_id"))?.trim() ?? "";
-      this.#bootId = /^[0-9a-f-]{36}$/.test(text) ? text : null;
+      if (/^[0-9a-f-]{36}$/.test(text)) this.#bootId = text;
     }
-    return this.#bootId;
+    return this.#bootId ?? null;
   }
 
   async #readCpu(): Promise<void> {
@@ -128,8 +136,8 @@ export class HostGauges {
     this.#ticksAtMs = nowMs;
   }
 
-  async #readProc(name: string): Promise<string | undefined> {
-    return readFile(join(this.#procRoot, name), "utf8").catch(() => undefined);
+  #readProc(name: string): Promise<string | undefined> {
+    return this.#looks.at(name, () => readFile(join(this.#procRoot, name), "utf8").catch(() => undefined));
   }
 }
 

@@ -107,6 +107,7 @@ function alertsOf(alerts: readonly Record<string, unknown>[], search: URLSearchP
   const fitting = alerts.filter(
     (alert) =>
       (search.get("unresolved") !== "true" || alert["resolved"] === false) &&
+      (search.get("resolved") !== "true" || alert["resolved"] !== false) &&
       (search.get("severity") ?? String(alert["severity"])).includes(String(alert["severity"])) &&
       ["node_id", "type"].every((name) => !search.has(name) || search.get(name) === alert[name]),
   );
@@ -120,6 +121,7 @@ function pageOf(users: readonly Record<string, unknown>[], search: URLSearchPara
   const fitting = users.filter(
     (user) =>
       String(user["username"]).includes(wanted) &&
+      (!search.has("username") || search.get("username") === user["username"]) &&
       (node === null || user["home_node_id"] === node) &&
       (!isLockedAlone || user["locked"] === true),
   );

@@ -72,6 +72,7 @@ export const grpcHeaders = (path: string, more: readonly (readonly [string, stri
 /** A connection that sends nothing by itself: no settings, no windows, no pings. */
 export class RawHttp2 {
   readonly frames: RawFrame[] = [];
+  #endedCount = 0;
   readonly #socket: Socket;
   #pending: Buffer = Buffer.alloc(0);
   #isClosed = false;
@@ -120,6 +121,11 @@ export class RawHttp2 {
     return raw;
   }
 
+  /** Streams that the server has ended, and not reset. */
+  get endedCount(): number {
+    return this.#endedCount;
+  }
+
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -132,6 +138,15 @@ export class RawHttp2 {
   /** Stops reading from the socket: the server's writes fill the kernel and stay there. */
   stopReading(): void {
     this.#socket.pause();
+  }
+
+  /** Reads some of what has come, at least so many bytes, forgets its frames, and stops again. */
+  async readSome(bytes: number): Promise<void> {
+    const end = this.#socket.bytesRead + bytes;
+    this.#socket.resume();
+    while (this.#socket.bytesRead < end && !this.#isClosed) await this.#next("data");
+    this.#socket.pause();
+    this.frames.length = 0;
   }
 
   /** Answers pings from now on, like an idle client that lives. */
@@ -182,6 +197,8 @@ export class RawHttp2 {
       if (this.#answersPings && frame.type === FrameType.PING && (frame.flags & FrameFlag.ACK) === 0)
         void this.send(FrameType.PING, FrameFlag.ACK, 0, frame.payload);
       else this.frames.push(frame);
+      const mayEnd = frame.type === FrameType.DATA || frame.type === FrameType.HEADERS;
+      if (mayEnd && (frame.flags & FrameFlag.END_STREAM) !== 0) this.#endedCount++;
       this.#pending = this.#pending.subarray(end);
     }
   }

@@ -50,8 +50,12 @@ async function browserBy(t: TestContext, port: number): Promise<Browser> {
 async function drop(page: Page, folder: string): Promise<void> {
   const cdp = await page.context().newCDPSession(page);
   const at = { x: 700, y: 500, data: { items: [], files: [folder], dragOperationsMask: 1 } };
-  for (const type of ["dragEnter", "dragOver", "drop"] as const)
+  // A page that has not drawn its list yet takes no drop.
+  await page.waitForLoadState("networkidle");
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
     await cdp.send("Input.dispatchDragEvent", { type, ...at });
+    await page.evaluate("new Promise(requestAnimationFrame)");
+  }
 }
 
 /** Checksums of a drop, by path: many small files, a large one, and an empty folder. */

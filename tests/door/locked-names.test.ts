@@ -10,15 +10,22 @@ const LOCK =
 const TAKEN = { token: "urn:uuid:1", path: "/f", secondsLeft: 60 };
 
 /** What a server answers to each of its calls, in order; a text is a refusal. */
-type Answers = Readonly<Record<"lock" | "createFile" | "trashFile", readonly (string | object)[]>>;
+type Answers = Readonly<Record<"lock" | "createFile" | "trashFile", Given> & { purgeTrash?: Given }>;
+type Given = readonly (string | object)[];
+
+/** The part of a request that is told. */
+interface Asked {
+  readonly ifMatch?: string;
+  readonly trashIds?: readonly string[];
+}
 
 /** Locks a name by one LOCK; its status and the calls that it took. */
 async function lockAt(t: TestContext, answers: Answers): Promise<{ status: number; calls: string[] }> {
   const calls: string[] = [];
   const handler = (name: keyof Answers) => {
-    const left = [...answers[name]];
-    return (request: { readonly ifMatch?: string }): object => {
-      calls.push([name, request.ifMatch ?? ""].join(" ").trim());
+    const left = [...(answers[name] ?? [])];
+    return ({ ifMatch = "", trashIds = [] }: Asked): object => {
+      calls.push([name, ifMatch, ...trashIds].filter((word) => word !== "").join(" "));
       const next = left.shift() ?? "INTERNAL";
       if (typeof next === "string") throw refusal(9, next);
       return next;
@@ -32,6 +39,7 @@ async function lockAt(t: TestContext, answers: Answers): Promise<{ status: numbe
     lock: handler("lock"),
     createFile: handler("createFile"),
     trashFile: handler("trashFile"),
+    purgeTrash: handler("purgeTrash"),
   } as FakeHandlers);
   const answer = await fetch(`${address}f`, { method: "LOCK", headers: { depth: "0" }, body: LOCK });
   await answer.body?.cancel();
@@ -56,10 +64,21 @@ test("of two who lock one new name the second locks the file of the first", asyn
   assert.deepEqual(await lockAt(t, locked), { status: 423, calls: ["lock", "createFile", "lock"] });
 });
 
-test("a file that was made for a refused lock goes again, in the version that was made", async (t) => {
+test("a file that was made for a refused lock goes again, in the version that was made, and from the trash too", async (t) => {
   const calls = ["lock", "createFile", "lock", "trashFile made"];
-  for (const trashed of [{}, "ETAG_MISMATCH", "OVERLOADED"]) {
-    const refused = { lock: ["NO_SUCH_PATH", "LOCKED"], createFile: [MADE], trashFile: [trashed] };
+  const made = { lock: ["NO_SUCH_PATH", "LOCKED"], createFile: [MADE] };
+  // Without an item there is nothing to purge, and purging nothing in particular would purge everything.
+  for (const trashed of [{}, { item: {} }, "ETAG_MISMATCH", "OVERLOADED"]) {
+    const refused = { ...made, trashFile: [trashed], purgeTrash: [] };
     assert.deepEqual(await lockAt(t, refused), { status: 423, calls });
   }
+  for (const purged of [{}, "NOT_OWNER"]) {
+    const refused = { ...made, trashFile: [{ item: { trashId: "t1" } }], purgeTrash: [purged] };
+    assert.deepEqual(await lockAt(t, refused), { status: 423, calls: [...calls, "purgeTrash t1"] });
+  }
+});
+
+test("no file is made for a lock that would be refused", async (t) => {
+  const refused = { lock: ["LOCKED"], createFile: [], trashFile: [] };
+  assert.deepEqual(await lockAt(t, refused), { status: 423, calls: ["lock"] });
 });

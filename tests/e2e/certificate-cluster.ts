@@ -1,7 +1,8 @@
 // A MetaServer with an authority, and nodes that joined it with tokens, set up by an operator's commands.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePlace, grove, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
+import { operatorHere } from "./operator-here.ts";
+import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
 /** The test that it belongs to. */
 interface Owner {
@@ -18,9 +19,9 @@ export interface CertificateCluster {
   addNode(id: string, flags?: readonly string[]): Promise<Place & Program & { readonly data: string }>;
 }
 
-/** Runs `grove`, throws on failure, and returns its standard output. */
+/** Runs `grove`, an operator's command in this process. Throws on failure, and returns its standard output. */
 export async function groveOk(words: readonly string[], input?: string): Promise<string> {
-  const { code, stdout, stderr } = await grove(words, input === undefined ? {} : { input });
+  const { code, stdout, stderr } = await operatorHere(words, input === undefined ? {} : { input });
   if (code !== 0) throw new Error(`grove ${words.join(" ")} ended with ${code}: ${stderr}`);
   return stdout;
 }

@@ -12,6 +12,7 @@ import type { EnginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { Server } from "./moving-cluster.ts";
+import { operatorHere } from "./operator-here.ts";
 import { Person } from "./people.ts";
 import { freePlace, grove } from "./processes.ts";
 
@@ -19,6 +20,8 @@ import { freePlace, grove } from "./processes.ts";
 const UPLOAD_SLICE_MS = 30;
 /** Bytes that have come of an upload that is to be broken off. */
 const BEGUN_BYTES = 8_000_000;
+/** Equal looks at a quota, one after another, after which no byte of a broken upload is on its way any more. */
+const SAME_LOOKS = 3;
 
 /** Nodes with disks of their own, and those of the engine. */
 export type NodeId = "n1" | "n2" | "e1" | "e2";
@@ -119,7 +122,7 @@ export async function startMixedCluster(
     engine,
     flags,
     async operate(...words) {
-      const { code, stdout, stderr } = await grove([...words, "-meta", `sqlite:${file}`]);
+      const { code, stdout, stderr } = await operatorHere([...words, "-meta", `sqlite:${file}`]);
       assert.equal(code, 0, stderr);
       return stdout;
     },
@@ -185,6 +188,12 @@ export async function breakOff(person: Person, file: string, path: string): Prom
   }, "a begun upload");
   child.kill("SIGKILL");
   await ended;
+  // What has arrived is stored and charged also after its sender has gone.
+  let looks: string[] = [];
+  await until(async () => {
+    looks = [...looks, JSON.stringify(await quotaOf(person))].slice(-SAME_LOOKS);
+    return looks.length === SAME_LOOKS && new Set(looks).size === 1;
+  }, "an upload whose last bytes are charged");
 }
 
 /** Rejects, with what differs, unless the engine's rows and its bucket are sound. */

@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 import { until } from "#testing/until.ts";
 import { groveHere } from "./client-here.ts";
 import { type MovingCluster, startMovingCluster } from "./moving-cluster.ts";
+import { operatorHere } from "./operator-here.ts";
 import { Person } from "./people.ts";
 import { type Ended, grove } from "./processes.ts";
 
@@ -21,6 +22,8 @@ interface Bench {
   /** The same until it succeeds. */
   enter(name: string, sub: string): Promise<Person>;
   user(...words: string[]): Promise<Ended>;
+  /** The same by a start of the program. */
+  userByProgram(...words: string[]): Promise<Ended>;
   /** Confirms a change, and waits until both nodes have carried it out. */
   rename(from: Person, to: Person): Promise<void>;
 }
@@ -33,8 +36,8 @@ async function openBench(t: TestContext): Promise<Bench> {
     const env = { GROVE_CONFIG_DIR: person.folder, SVC_AUTH_MOCK: "1" };
     return groveHere(["login", "--metaserver", cluster.address, "--token-stdin"], { env, input: token });
   };
-  const user: Bench["user"] = (...words) =>
-    grove(["user", ...words, "-meta", `sqlite:${join(cluster.meta.data, "metadata.db")}`]);
+  const store = ["-meta", `sqlite:${join(cluster.meta.data, "metadata.db")}`];
+  const user: Bench["user"] = (...words) => operatorHere(["user", ...words, ...store]);
   const waiting = async (): Promise<boolean> =>
     (await user("renames")).stdout === "Nobody waits for a new address.\n";
   return {
@@ -47,6 +50,7 @@ async function openBench(t: TestContext): Promise<Bench> {
       return person;
     },
     user,
+    userByProgram: (...words) => grove(["user", ...words, ...store]),
     async rename(from, to) {
       const done = await user("rename", from.email, to.email, "-confirm");
       assert.equal(done.code, 0, done.stderr);
@@ -59,7 +63,7 @@ test(
   "a person with a new address keeps files, trash, quota, shares, links, roles and app passwords; whoever has the old address next finds nothing",
   LONG,
   async (t) => {
-    const { cluster, root, come, enter, user, rename } = await openBench(t);
+    const { cluster, root, come, enter, user, userByProgram, rename } = await openBench(t);
     const [alice, bob] = [await enter("alice", "a1"), await enter("bob", "b1")];
     const file = join(cluster.folder, "file");
     await writeFile(file, "what alice wrote");
@@ -95,12 +99,12 @@ test(
     );
     assert.match(waits.stderr, /Ask root@example\.com to confirm it/);
     assert.equal(await alice.ok("cat", "/docs/file"), "what alice wrote", "nothing has changed so far");
-    const listed = await user("renames");
+    const listed = await userByProgram("renames");
     assert.match(
       listed.stdout,
       /alice@example\.com -> alice\.new@example\.com {2}the account a1 of idp\.example\.com/,
     );
-    const shown = await user("rename", alice.email, renamed.email);
+    const shown = await userByProgram("rename", alice.email, renamed.email);
     assert.match(shown.stdout, /Nothing was changed/);
     const wrong = await user("rename", bob.email, renamed.email, "-confirm");
     assert.match(wrong.stderr, /nobody known as bob@example\.com has signed in/);

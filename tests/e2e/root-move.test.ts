@@ -1,17 +1,22 @@
 // Tests that a root moves between two processes while its users work, and that kills at any step lose nothing.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
+import { runGrove } from "#testing/run-grove.ts";
 import { until } from "#testing/until.ts";
 import { checkData } from "./checked-data.ts";
+import { breakOff } from "./mixed-cluster.ts";
 import { type MovingCluster, type Seen, startMovingCluster } from "./moving-cluster.ts";
 import type { Person } from "./people.ts";
 
 /** Kills at more steps: GROVE_E2E_ROUNDS=30 node --test tests/e2e/root-move.test.ts */
 const ROUNDS = Number(process.env["GROVE_E2E_ROUNDS"] ?? 2);
+/** So long that an upload is cut amid it. */
+const LARGE_BYTES = 60_000_000;
 const run = promisify(execFile);
 
 /** Files of all sizes, also of several chunks, in nested folders. */
@@ -66,17 +71,10 @@ test("a root moves under put -r and get -r of two users: no call fails, and shar
   await alice.ok("rm", "/gone.txt");
   // An upload that has begun and is cut: the same command goes on with it after the move.
   const large = join(folder, "large.bin");
-  await writeFile(large, Buffer.alloc(150_000_000, "large "));
-  const filesBefore = await cluster.chunkFiles(alice);
-  const begun = alice.start("put", large, "/large.bin");
-  await until(
-    async () => (await cluster.chunkFiles(alice)) > filesBefore + 3,
-    "the first chunks of an upload",
-  );
-  begun.child.kill("SIGKILL");
-  await begun.ended;
+  await writeFile(large, Buffer.alloc(LARGE_BYTES, "large "));
+  await breakOff(alice, large, "/large.bin");
   const staged = await stagedBytes(alice);
-  assert.ok(staged > 0 && staged < 150_000_000, String(staged));
+  assert.ok(staged > 0 && staged < LARGE_BYTES, String(staged));
   const before = await etagOf(alice);
   const source = cluster.homeOf(alice);
   const put = alice.start("put", "-r", second, "/");
@@ -185,6 +183,113 @@ test("a kill of either node, of the MetaServer or of all at any step of a move l
     await alice.withInput(what, "write", `/note${round}`);
     await rm(back, { recursive: true });
   }
+  await cluster.stop();
+  for (const { data } of Object.values(nodes)) await checkData(data);
+});
+
+test("a metadata store from before a root moved makes no empty root at its former node, and finds the root again by itself", {
+  timeout: 180_000,
+}, async (t: TestContext) => {
+  const cluster = await startMovingCluster(t);
+  const { folder, meta, nodes } = cluster;
+  const alice = await cluster.signIn("alice");
+  await alice.withInput("of alice", "write", "/note");
+  const source = cluster.homeOf(alice);
+  const target = otherOf(source);
+  const from = nodes[source] ?? assert.fail();
+  const [store, older] = [join(meta.data, "metadata.db"), join(folder, "older.db")];
+  await meta.end("SIGTERM");
+  await cp(store, older);
+  await meta.start();
+  await cluster.move(alice.email, "-to", target, "-wait");
+  await cluster.move(alice.email, "-confirm");
+  await ended(cluster, alice);
+  await from.end("SIGTERM");
+  await meta.end("SIGTERM");
+  for (const end of ["-wal", "-shm"]) await rm(store + end, { force: true });
+  await cp(older, store);
+  await meta.start();
+  await from.start();
+  assert.equal(await alice.ok("cat", "/note"), "of alice");
+  await until(() => cluster.homeOf(alice) === target, "the place of the root");
+  const again = await cluster.signIn("alice");
+  assert.equal(await again.ok("cat", "/note"), "of alice");
+  await cluster.stop();
+  for (const { data } of Object.values(nodes)) await checkData(data);
+  const database = new DatabaseSync(join(from.data, "inodes.db"), { readOnly: true });
+  assert.deepEqual(database.prepare("SELECT owner FROM root").all(), []);
+  database.close();
+});
+
+test("a node from before a move has ended serves its old copy no more, keeps it, and removes it once that is confirmed", {
+  timeout: 180_000,
+}, async (t: TestContext) => {
+  const cluster = await startMovingCluster(t);
+  const { folder, nodes } = cluster;
+  const alice = await cluster.signIn("alice");
+  await alice.withInput("of then", "write", "/note");
+  const source = cluster.homeOf(alice);
+  const from = nodes[source] ?? assert.fail();
+  const older = join(folder, "older");
+  await from.end("SIGTERM");
+  await cp(from.data, older, { recursive: true });
+  await from.start();
+  await cluster.move(alice.email, "-to", otherOf(source), "-wait");
+  await cluster.move(alice.email, "-confirm");
+  await ended(cluster, alice);
+  await alice.withInput("of today", "write", "/note");
+  await from.end("SIGTERM");
+  await rm(from.data, { recursive: true });
+  await cp(older, from.data, { recursive: true });
+  await from.start();
+  await until(() => cluster.seen(alice)?.atSource === "departed", "the copy is served no more");
+  assert.match(await cluster.move(alice.email), /lives on n\d now; n\d keeps its copy until you confirm/);
+  assert.equal(await alice.ok("cat", "/note"), "of today");
+  await from.restart();
+  assert.equal(await alice.ok("cat", "/note"), "of today");
+  await cluster.move(alice.email, "-confirm");
+  await ended(cluster, alice);
+  assert.equal(await alice.ok("cat", "/note"), "of today");
+  await cluster.stop();
+  for (const { data } of Object.values(nodes)) await checkData(data);
+});
+
+test("where the new node is lost for good the kept copy is served again, and that node's own no more should it come back", {
+  timeout: 180_000,
+}, async (t: TestContext) => {
+  const cluster = await startMovingCluster(t);
+  const { meta, nodes } = cluster;
+  const [alice, bob] = [await cluster.signIn("alice"), await cluster.signIn("bob")];
+  await alice.ok("mkdir", "/shared");
+  await alice.withInput("of then", "write", "/shared/note");
+  await alice.ok("share", "/shared", bob.email);
+  const source = cluster.homeOf(alice);
+  const target = otherOf(source);
+  const lost = nodes[target] ?? assert.fail();
+  await cluster.move(alice.email, "-to", target, "-wait");
+  await until(() => cluster.seen(alice)?.atSource === "departed", "the end of the switch");
+  await alice.withInput("of later", "write", "/shared/note");
+  await lost.end("SIGKILL");
+  const store = join(meta.data, "metadata.db");
+  // As if its lease had ended.
+  await meta.end("SIGTERM");
+  const database = new DatabaseSync(store);
+  database.prepare("UPDATE nodes SET last_seen_ms = 0 WHERE fs_id = ?").run(target);
+  database.close();
+  await meta.start();
+  const words = ["root", "move", alice.email, "-take_back", "-meta", `sqlite:${store}`];
+  const taken = await runGrove(words, { input: "yes\n" });
+  assert.equal(taken.code, 0, taken.err);
+  await ended(cluster, alice);
+  assert.equal(cluster.homeOf(alice), source);
+  assert.equal(await alice.ok("cat", "/shared/note"), "of then");
+  await until(async () => (await bob.grove("cat", `${alice.email}:/shared/note`)).code === 0, "bob's way");
+  await lost.start();
+  await until(() => cluster.seen(alice)?.atSource === "departed", "the lost node's copy");
+  assert.equal(cluster.seen(alice)?.source, target);
+  assert.equal(await alice.ok("cat", "/shared/note"), "of then");
+  await cluster.move(alice.email, "-confirm");
+  await ended(cluster, alice);
   await cluster.stop();
   for (const { data } of Object.values(nodes)) await checkData(data);
 });

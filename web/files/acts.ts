@@ -29,6 +29,14 @@ async function told(acts: ActsOf, act: () => Promise<Message>): Promise<void> {
   }
 }
 
+/** What is said of an act that went wrong on the way: what has been done by then, and the way back from it. */
+function brokenOff(error: unknown, done: string | undefined, undo: () => Promise<void>): Message {
+  const text = error instanceof Error ? error.message : String(error);
+  return done === undefined
+    ? { text, isProblem: true }
+    : { text: `${text} Before that: ${done}.`, isProblem: true, undo };
+}
+
 /** Puts entries into the trash. */
 export function trashAll(acts: ActsOf, entries: readonly FileEntry[]): Promise<void> {
   return told(acts, async () => {
@@ -40,9 +48,8 @@ export function trashAll(acts: ActsOf, entries: readonly FileEntry[]): Promise<v
     try {
       for (const { name } of entries) ids.push((await door.toTrash(placeIn(acts.here, name))).id);
     } catch (error) {
-      // What went before is in the trash already, and can come back.
-      const text = error instanceof Error ? error.message : String(error);
-      return ids.length === 0 ? { text, isProblem: true } : { text, isProblem: true, undo };
+      const done = ids.length === 0 ? undefined : `${counted(ids.length, "item")} moved to the trash`;
+      return brokenOff(error, done, undo);
     }
     return { text: `Moved ${named(entries)} to the trash.`, undo };
   });
@@ -53,17 +60,22 @@ export function moveAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
   return told(acts, async () => {
     const moved: { readonly from: string; readonly to: string }[] = [];
     const { root } = acts.here;
-    for (const { name } of entries) {
-      const from = below(acts.here.path, name);
-      if (below(folder, name) === from) continue;
-      const { path: to } = await door.move({ root, path: from }, below(folder, name), "rename");
-      moved.push({ from, to });
-    }
+    const where = folder === "/" ? "the top folder" : nameOf(folder);
     const undo = async (): Promise<void> => {
       for (const { from, to } of moved) await door.move({ root, path: to }, from, "rename");
       acts.refresh();
     };
-    const where = folder === "/" ? "the top folder" : nameOf(folder);
+    try {
+      for (const { name } of entries) {
+        const from = below(acts.here.path, name);
+        if (below(folder, name) === from) continue;
+        const { path: to } = await door.move({ root, path: from }, below(folder, name), "rename");
+        moved.push({ from, to });
+      }
+    } catch (error) {
+      const done = moved.length === 0 ? undefined : `${counted(moved.length, "item")} moved to ${where}`;
+      return brokenOff(error, done, undo);
+    }
     return { text: `Moved ${named(entries)} to ${where}.`, undo };
   });
 }
@@ -73,14 +85,19 @@ export function copyAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
   return told(acts, async () => {
     const { root } = acts.here;
     const made: string[] = [];
-    for (const { name } of entries) {
-      const place = placeIn(acts.here, name);
-      made.push((await door.copy(place, below(folder, name), "rename")).path);
-    }
     const undo = async (): Promise<void> => {
       for (const path of made) await door.toTrash({ root, path });
       acts.refresh();
     };
+    try {
+      for (const { name } of entries) {
+        const place = placeIn(acts.here, name);
+        made.push((await door.copy(place, below(folder, name), "rename")).path);
+      }
+    } catch (error) {
+      const done = made.length === 0 ? undefined : `${counted(made.length, "item")} copied`;
+      return brokenOff(error, done, undo);
+    }
     return { text: `Copied ${named(entries)}.`, undo };
   });
 }

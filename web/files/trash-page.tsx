@@ -18,17 +18,18 @@ export function TrashPage({
   readonly onChange: () => void;
 }): ReactNode {
   const { items, hasMore, more, run } = useTrash(say, onChange);
-  const [asked, setAsked] = useState<readonly TrashEntry[]>();
+  // What a question is about stays that, whatever comes into the list meanwhile.
+  const [asked, setAsked] = useState<TrashEntry | "all">();
   const restore = (item: TrashEntry): Promise<void> =>
     run(async () => {
       const { path } = await door.restore("", item.id);
       const folder = folderOf(path);
       return { text: `Restored ${nameOf(path)} to ${folder === "/" ? "the top folder" : folder}.` };
     });
-  const purge = (which: readonly TrashEntry[]): Promise<void> => {
+  const purge = (which: TrashEntry | "all"): Promise<void> => {
     setAsked(undefined);
     return run(async () => {
-      const purged = await door.purge(which === items ? [] : which.map(({ id }) => id));
+      const purged = await door.purge(which === "all" ? [] : [which.id]);
       return { text: `Deleted ${counted(purged.items, "item")} for good.` };
     });
   };
@@ -43,7 +44,7 @@ export function TrashPage({
       {items !== undefined && items.length > 0 && (
         <>
           <div className="tools">
-            <button type="button" onClick={() => setAsked(items)}>
+            <button type="button" onClick={() => setAsked("all")}>
               Empty the trash
             </button>
           </div>
@@ -53,7 +54,7 @@ export function TrashPage({
                 key={item.id}
                 item={item}
                 onRestore={() => void restore(item)}
-                onPurge={() => setAsked([item])}
+                onPurge={() => setAsked(item)}
               />
             ))}
           </ul>
@@ -66,7 +67,7 @@ export function TrashPage({
       )}
       {asked !== undefined && (
         <PurgeDialog
-          what={asked === items ? "Everything in the trash" : nameOf(asked[0]?.path ?? "")}
+          what={asked === "all" ? "Everything in the trash" : nameOf(asked.path)}
           onPurge={() => void purge(asked)}
           onClose={() => setAsked(undefined)}
         />

@@ -7,6 +7,7 @@ import { call } from "./api.ts";
 import { Connection, type ConnectionState, type Phase } from "./connection.ts";
 import { queryClient } from "./query-client.ts";
 import { checkSession, forgetSession, noteExpiry, watchSession } from "./session.ts";
+import { renewTopics } from "./topic-socket.ts";
 
 /** The answer of GET /api/cluster, with an operator's fields optional. */
 export type Cluster = Omit<
@@ -49,6 +50,7 @@ export const connection = new Connection(`${scheme}://${location.host}/ws/cluste
   },
   reconnected() {
     void checkSession().then(() => queryClient.invalidateQueries());
+    renewTopics();
   },
   sessionExpiring: noteExpiry,
   sessionEnded: forgetSession,

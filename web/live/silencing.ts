@@ -6,6 +6,7 @@ import { call } from "./api.ts";
 import { queryClient } from "./query-client.ts";
 
 const KEY = ["silences"] as const;
+const POLL_MS = 30_000;
 
 /** An end: unix seconds, or a text ("2h", "tomorrow 08:00") by this browser's clock. */
 export type End = number | string;
@@ -31,6 +32,8 @@ export function useSilences(): {
   const query = useQuery({
     queryKey: KEY,
     queryFn: ({ signal }) => call<{ silences: Silence[] }>("/api/silences", { signal }),
+    // They end by themselves, and other operators make some.
+    refetchInterval: POLL_MS,
   });
   return { silences: query.data?.silences.filter(({ state }) => state !== "expired"), error: query.error };
 }

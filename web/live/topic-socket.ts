@@ -25,6 +25,16 @@ const LAST_RETRY_MS = 15_000;
 /** Close code of an ended session; the frame shows that. */
 const NO_SESSION = 4401;
 
+const renewals = new Set<() => void>();
+
+/**
+ * Opens all topics' sockets anew: the page's own connection was lost, so that theirs may be dead too. A browser hears
+ * of that late or never, as after a sleep, while the page would say that it follows.
+ */
+export function renewTopics(): void {
+  for (const renew of renewals) renew();
+}
+
 /** Begins to follow; the returned function ends it. */
 export function followTopic(requested: TopicRequest): () => void {
   let socket: WebSocket | undefined;
@@ -36,7 +46,7 @@ export function followTopic(requested: TopicRequest): () => void {
     const opened = new WebSocket(`${scheme}://${location.host}/ws/actions`, "svc.v1");
     socket = opened;
     opened.addEventListener("message", (event) => {
-      if (isOver || typeof event.data !== "string") return;
+      if (isOver || socket !== opened || typeof event.data !== "string") return;
       const message = JSON.parse(event.data) as TopicMessage;
       if (message.type !== "hello") return requested.onMessage(message);
       retryMs = FIRST_RETRY_MS;
@@ -48,7 +58,7 @@ export function followTopic(requested: TopicRequest): () => void {
       wasOpen = true;
     });
     opened.addEventListener("close", ({ code }) => {
-      if (isOver || code === NO_SESSION) return;
+      if (isOver || socket !== opened || code === NO_SESSION) return;
       // A refused upgrade has no reason in browsers: the check finds out whether the session has ended.
       if (!wasOpen) void checkSession();
       requested.onLost?.();
@@ -56,9 +66,19 @@ export function followTopic(requested: TopicRequest): () => void {
       retryMs = Math.min(LAST_RETRY_MS, retryMs * 2);
     });
   };
+  const renew = (): void => {
+    const dead = socket;
+    socket = undefined;
+    clearTimeout(timer);
+    dead?.close();
+    requested.onLost?.();
+    open();
+  };
+  renewals.add(renew);
   open();
   return () => {
     isOver = true;
+    renewals.delete(renew);
     clearTimeout(timer);
     socket?.close();
   };

@@ -80,15 +80,26 @@ export function useUser(username: string): {
 } {
   const query = useQuery({
     queryKey: ["users", "one", username],
-    queryFn: ({ signal }) =>
-      call<UserPage>(`/api/users?${new URLSearchParams({ q: username, limit: String(PAGE) })}`, { signal }),
+    queryFn: ({ signal }) => call<UserPage>(`/api/users?${new URLSearchParams({ username })}`, { signal }),
     refetchInterval: POLL_MS,
   });
   return {
-    user: query.data?.users.find((user) => user.username === username),
+    user: query.data?.users[0],
     isRead: query.data !== undefined,
     error: query.error,
   };
+}
+
+/**
+ * Sets an inode limit, and the quota anew as the console knows it by now: another operator may have changed it since
+ * this page read it. Throws ApiProblem, and an error for a user whose node has not reported.
+ */
+export async function setInodeLimit(username: string, inodeLimit: number): Promise<QuotaChanged> {
+  const { users } = await call<UserPage>(`/api/users?${new URLSearchParams({ username })}`);
+  const [now] = users;
+  if (now === undefined || now.quota_source === "pending")
+    throw new Error("Its home node has not reported yet; try again in a moment.");
+  return setQuota(username, now.quota_source === "explicit" ? BigInt(now.quota_limit) : 0n, inodeLimit);
 }
 
 /**

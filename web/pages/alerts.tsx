@@ -27,8 +27,7 @@ export function Page(): ReactNode {
   }
   const isFiltered = filters.size > 1;
   const open = useAlertList(new URLSearchParams([...filters, ["unresolved", "true"]]));
-  const all = useAlertList(filters);
-  const past = all.alerts?.filter((alert) => alert.resolved);
+  const past = useAlertList(new URLSearchParams([...filters, ["resolved", "true"]]));
   return (
     <>
       <h1>{open.alerts === undefined ? "Alerts" : titleOf(open.total, isFiltered, isOperator)}</h1>
@@ -42,20 +41,20 @@ export function Page(): ReactNode {
             : "Nothing is above its limit. What is raised appears here within one poll of five seconds."}
         </Nothing>
       ) : (
-        <AlertCards alerts={open.alerts} isOperator={isOperator} />
+        <AlertCards alerts={open.alerts} total={open.total} isOperator={isOperator} />
       )}
       {further === undefined ? null : <p className="quiet">{further}.</p>}
       {isOperator ? <Silences /> : null}
       <h2>What has been</h2>
-      {past === undefined ? (
-        <Unread what="past alerts" error={all.error} />
-      ) : past.length === 0 ? (
+      {past.alerts === undefined ? (
+        <Unread what="past alerts" error={past.error} />
+      ) : past.alerts.length === 0 ? (
         <Nothing>
           {isFiltered ? "No past alert fits the filter." : "No alert has ended yet."} They are kept for 30
           days, the newest thousand of them.
         </Nothing>
       ) : (
-        <AlertTable alerts={past} />
+        <AlertTable alerts={past.alerts} />
       )}
     </>
   );

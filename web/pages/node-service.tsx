@@ -193,7 +193,7 @@ function OutOfService({ drain }: { readonly drain: DrainView }): ReactNode {
       <p className="lead" role="status">
         {drainText(drain)}
       </p>
-      {left === 0 && copies === 0 ? (
+      {left === 0 && copies === 0 && drain.removing_copies === 0 ? (
         <>
           <p>Where the metadata store can be reached, this takes it out of the cluster:</p>
           <CommandLine command={drain.remove_command} />
@@ -251,11 +251,17 @@ function MovesOf({ id }: { readonly id: string }): ReactNode {
   return (
     <section aria-labelledby="moves">
       <h2 id="moves">Its moves</h2>
-      {moves.length === 0 ? (
-        <Nothing>No root moves to this node or from it, and no copy waits to be confirmed.</Nothing>
-      ) : (
+      {moves.length > 0 ? (
         <MoveTable moves={moves} />
+      ) : list.moves_total > list.moves.length ? null : (
+        <Nothing>No root moves to this node or from it, and no copy waits to be confirmed.</Nothing>
       )}
+      {list.moves_total > list.moves.length ? (
+        <p className="quiet">
+          There are {countText(list.moves_total, "move")} in the cluster. Looked through for this node:{" "}
+          {list.moves.length.toLocaleString()} of them, those under way first.
+        </p>
+      ) : null}
     </section>
   );
 }

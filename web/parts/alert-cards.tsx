@@ -1,7 +1,7 @@
 // Open alerts as cards: sentence, value and limit, begin, count and next steps.
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import { call } from "../live/api.ts";
@@ -25,13 +25,20 @@ const idOf = ({ id }: AlertRecord): string => id;
 /** A card for each; visitors can only look. */
 export function AlertCards({
   alerts,
+  total,
   isOperator,
 }: {
   readonly alerts: readonly AlertRecord[];
+  /** Open alerts, also those that have no room here. */
+  readonly total: number;
   readonly isOperator: boolean;
 }): ReactNode {
   const held = useHeldRows(alerts, idOf);
   const { rows } = held;
+  // A card stays under the pointer when its alert has ended. Where not all are here it may be open all the same.
+  const listed = useMemo(() => new Set(alerts.map(idOf)), [alerts]);
+  const hasEnded = ({ id }: AlertRecord): boolean => total <= alerts.length && !listed.has(id);
+  const open = rows.filter((alert) => !hasEnded(alert));
   const act = useMutation({
     mutationFn: ({ path, body }: { path: string; body: unknown }) => call(path, { method: "POST", body }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: ALERTS_KEY }),
@@ -44,50 +51,68 @@ export function AlertCards({
       <ul className="cards">
         {rows.map((alert) => (
           <Card key={alert.id} alert={alert} isOperator={isOperator}>
-            {isOperator ? (
-              <>
-                {alert.acked_by === undefined ? (
-                  <Button
-                    variant="default"
-                    size="compact-sm"
-                    aria-label={`Acknowledge ${alert.title}`}
-                    onClick={() => act.mutate({ path: "/api/alerts/ack", body: { id: alert.id } })}
-                  >
-                    Acknowledge
-                  </Button>
-                ) : null}
-                <Button
-                  variant="default"
-                  size="compact-sm"
-                  aria-label={`Resolve ${alert.title}`}
-                  onClick={() => act.mutate({ path: "/api/alerts/resolve", body: { id: alert.id } })}
-                >
-                  Resolve
-                </Button>
-                <SilenceMenu
-                  of={alert.title}
-                  onChoose={(endsAt) =>
-                    silencing.silence({ matchers: matchersOf(alert), endsAt, comment: alert.title })
-                  }
-                />
-              </>
+            {hasEnded(alert) ? (
+              <span className="quiet" role="status">
+                No longer open
+              </span>
+            ) : isOperator ? (
+              <Deeds alert={alert} act={act.mutate} silence={silencing.silence} />
             ) : null}
           </Card>
         ))}
       </ul>
-      {isOperator && rows.length > 1 ? (
+      {isOperator && open.length > 1 ? (
         <p className="quiet">
           <Button
             variant="default"
             size="compact-sm"
-            onClick={() => act.mutate({ path: "/api/alerts/resolve", body: { ids: rows.map(idOf) } })}
+            onClick={() => act.mutate({ path: "/api/alerts/resolve", body: { ids: open.map(idOf) } })}
           >
-            Resolve the {rows.length} shown
+            Resolve the {open.length} shown
           </Button>{" "}
           What is resolved by hand is not raised again until its cause has been away once, or gets worse.
         </p>
       ) : null}
     </HeldBox>
+  );
+}
+
+/** What an operator does about an open alert. */
+function Deeds({
+  alert,
+  act,
+  silence,
+}: {
+  readonly alert: AlertRecord;
+  readonly act: (deed: { readonly path: string; readonly body: unknown }) => void;
+  readonly silence: ReturnType<typeof useSilencing>["silence"];
+}): ReactNode {
+  const { id, title } = alert;
+  return (
+    <>
+      {alert.acked_by === undefined ? (
+        <Button
+          variant="default"
+          size="compact-sm"
+          aria-label={`Acknowledge ${title}`}
+          onClick={() => act({ path: "/api/alerts/ack", body: { id } })}
+        >
+          Acknowledge
+        </Button>
+      ) : null}
+      <Button
+        variant="default"
+        size="compact-sm"
+        aria-label={`Resolve ${title}`}
+        onClick={() => act({ path: "/api/alerts/resolve", body: { id } })}
+      >
+        Resolve
+      </Button>
+      <SilenceMenu
+        of={title}
+        onChoose={(endsAt) => silence({ matchers: matchersOf(alert), endsAt, comment: title })}
+      />
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { IDS_PER_ROOT } from "#base/limits.ts";
 import type { UserRow } from "#wire/webapi/user.ts";
-import { setQuota } from "../live/users.ts";
+import { setInodeLimit } from "../live/users.ts";
 import { inodeConsequence } from "../words/quota.ts";
 
 /** The form for a user; empty until the home node has reported the limit. */
@@ -12,9 +12,7 @@ export function InodeLimitEditor({ user }: { readonly user: UserRow }): ReactNod
   // The typed value; undefined shows the current limit.
   const [typed, setTyped] = useState<string>();
   const change = useMutation({
-    // The quota is sent unchanged.
-    mutationFn: (inodeLimit: number) =>
-      setQuota(user.username, user.quota_source === "explicit" ? BigInt(user.quota_limit) : 0n, inodeLimit),
+    mutationFn: (inodeLimit: number) => setInodeLimit(user.username, inodeLimit),
     onSuccess: () => setTyped(undefined),
   });
   if (user.inode_limit === null || user.quota_source === "pending") return null;

@@ -4,6 +4,7 @@ import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useNowMs } from "../live/cluster.ts";
 import { useMaintenance } from "../live/maintenance.ts";
 import type { LiveNode } from "../words/live-node.ts";
+import { minuteText } from "../words/time.ts";
 import { UntilInput, understood } from "./until-input.tsx";
 
 /** The button, for operators. */
@@ -31,7 +32,7 @@ export function MaintenanceButton({ node }: { readonly node: LiveNode }): ReactN
       >
         <MaintenanceForm
           label={isIn ? "Change maintenance" : "Begin maintenance"}
-          comment={node.maintenance?.comment ?? ""}
+          first={node.maintenance}
           onChoose={(endsAt, comment) => {
             setOpen(false);
             ask({ endsAt, comment });
@@ -44,15 +45,16 @@ export function MaintenanceButton({ node }: { readonly node: LiveNode }): ReactN
 
 function MaintenanceForm({
   label,
-  comment: before,
+  first,
   onChoose,
 }: {
   readonly label: string;
-  readonly comment: string;
+  /** What is in force: who changes its reason keeps its end. */
+  readonly first: LiveNode["maintenance"];
   readonly onChoose: (end: string, comment: string) => void;
 }): ReactNode {
-  const [end, setEnd] = useState("2h");
-  const [comment, setComment] = useState(before);
+  const [end, setEnd] = useState(first === undefined ? "2h" : minuteText(first.ends_at));
+  const [comment, setComment] = useState(first?.comment ?? "");
   const isSound = typeof understood(end, useNowMs()) === "number";
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();

@@ -1,6 +1,6 @@
 // Roots that move, with how far each is, and the decision that it waits for.
 import { Button } from "@mantine/core";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { RootMoveView } from "#wire/webapi/root-move.ts";
 import { useNowMs } from "../live/cluster.ts";
@@ -13,6 +13,8 @@ import { UsageBar } from "./usage-bar.tsx";
 /** A row for each move. */
 export function MoveTable({ moves }: { readonly moves: readonly RootMoveView[] }): ReactNode {
   const decision = useDecision();
+  // The owner of the move whose copy may go.
+  const [asked, setAsked] = useState<string>();
   const now = useNowMs() / 1_000;
   return (
     <>
@@ -51,7 +53,12 @@ export function MoveTable({ moves }: { readonly moves: readonly RootMoveView[] }
                   {formatAgo(move.started_at, now)}
                 </td>
                 <td data-head="Decide">
-                  <Decision move={move} decision={decision} />
+                  <Decision
+                    move={move}
+                    decision={decision}
+                    isAsked={asked === move.owner}
+                    ask={(isAsked) => setAsked(isAsked ? move.owner : undefined)}
+                  />
                 </td>
               </tr>
             ))}
@@ -69,9 +76,13 @@ function Progress({ percent }: { readonly percent: number }): ReactNode {
 function Decision({
   move,
   decision,
+  isAsked,
+  ask,
 }: {
   readonly move: RootMoveView;
   readonly decision: ReturnType<typeof useDecision>;
+  readonly isAsked: boolean;
+  readonly ask: (isAsked: boolean) => void;
 }): ReactNode {
   const { owner, state } = move;
   if (mayBeUndone(move)) {
@@ -88,15 +99,37 @@ function Decision({
     );
   }
   if (state !== "switched") return <span className="quiet">nothing to decide</span>;
+  // It stands where "Undo" was until the switch, so that one click alone removes nothing.
+  if (!isAsked) {
+    return (
+      <Button
+        variant="default"
+        size="compact-sm"
+        loading={decision.isBusy}
+        aria-label={`Confirm the move of ${owner} …`}
+        onClick={() => ask(true)}
+      >
+        Confirm …
+      </Button>
+    );
+  }
   return (
-    <Button
-      variant="default"
-      size="compact-sm"
-      loading={decision.isBusy}
-      aria-label={`Confirm the move of ${owner}: ${move.from_name} removes its copy`}
-      onClick={() => decision.ask({ owner, decision: "confirm" })}
-    >
-      Confirm
-    </Button>
+    <span className="button-row">
+      <Button variant="default" size="compact-sm" onClick={() => ask(false)}>
+        Not now
+      </Button>
+      <Button
+        color="red"
+        size="compact-sm"
+        loading={decision.isBusy}
+        aria-label={`Let ${move.from_name} remove its copy of ${owner}`}
+        onClick={() => {
+          ask(false);
+          decision.ask({ owner, decision: "confirm" });
+        }}
+      >
+        Remove its copy
+      </Button>
+    </span>
   );
 }

@@ -31,7 +31,9 @@ export function QuotaEditor({
   const text = typed ?? bytesText(user.quota_limit);
   const bytes = parseBytes(text);
   const isSound = bytes !== undefined && bytes > 0n && bytes <= U64_MAX;
-  const isChange = isSound && bytes !== BigInt(user.quota_limit);
+  // The text of the present quota is rounded: it stands for that quota, and not for what it reads as.
+  const isChange =
+    isSound && text.trim() !== bytesText(user.quota_limit) && bytes !== BigInt(user.quota_limit);
   const change = useMutation({
     mutationFn: ({ before, quotaBytes }: Change) => setQuota(before.username, quotaBytes),
     // The list may have the new quota by now: undo needs the value at the request.
@@ -42,7 +44,7 @@ export function QuotaEditor({
   });
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (isSound) change.mutate({ before: user, quotaBytes: bytes });
+    if (isChange) change.mutate({ before: user, quotaBytes: bytes });
   };
   if (user.quota_source === "pending") {
     return <p className="quiet">Its home node has not reported yet; the quota can be changed once it has.</p>;

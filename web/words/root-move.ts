@@ -12,13 +12,18 @@ export function moveText(move: RootMoveView): string {
     case "copying":
       return move.problem === null ? copyingText(move) : `waits: ${move.problem}`;
     case "frozen":
-      return "switches now; calls wait for some seconds";
+      // Without a target it is one that the metadata store has lost.
+      return move.to === "" && move.problem !== null
+        ? `is frozen: ${move.problem}`
+        : "switches now; calls wait for some seconds";
     case "switched":
       return `lives on ${move.to_name}; ${move.from_name} keeps its copy until you confirm`;
     case "confirmed":
       return `confirmed; ${move.from_name} removes its copy`;
+    case "returned":
+      return `taken back; ${move.from_name} serves its copy again`;
     case "undone":
-      return `undone; ${move.to_name} removes what has come`;
+      return move.to === "" ? "undone" : `undone; ${move.to_name} removes what has come`;
   }
 }
 
@@ -36,6 +41,7 @@ function copyingText({
 /** What is left of a node that is taken out of service, in sentences. */
 export function drainText(drain: DrainView): string {
   const { node_name: name, roots_left: left, under_way: moving, kept_copies: copies } = drain;
+  const removing = drain.removing_copies;
   if (left > 0) {
     const going = drain.driven
       ? ""
@@ -45,6 +51,9 @@ export function drainText(drain: DrainView): string {
   }
   if (copies > 0) {
     return `${name} has no roots left, and keeps copies of ${countText(copies, "root")}. Look at them on the other nodes, then let it remove them.`;
+  }
+  if (removing > 0) {
+    return `${name} has no roots left, and still removes its copies of ${countText(removing, "root")}. Once it has, stop it, wait 30 s, and take it out of the cluster.`;
   }
   return `${name} is empty and gets no roots. Stop it, wait 30 s, and take it out of the cluster.`;
 }

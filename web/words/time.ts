@@ -61,3 +61,11 @@ export function axisText(unixSeconds: number, spanSeconds: number): string {
   if (spanSeconds <= DAY_SECONDS) return clockText(unixSeconds);
   return unbroken(spanSeconds < 3 * DAY_SECONDS ? DAY_AND_CLOCK : DAY, unixSeconds);
 }
+
+/** "2026-12-01 08:00" in the viewer's zone, as fields for an end take it. */
+export function minuteText(unixSeconds: number): string {
+  const moment = new Date(unixSeconds * 1_000);
+  const two = (number: number): string => String(number).padStart(2, "0");
+  const day = `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
+  return `${day} ${two(moment.getHours())}:${two(moment.getMinutes())}`;
+}

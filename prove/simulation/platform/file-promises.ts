@@ -125,4 +125,6 @@ export const statfs = (path: string, options?: object): Promise<unknown> =>
   later(() => real.statfsSync(path, options as { bigint: true }));
 export const truncate = (path: string, length?: number): Promise<void> =>
   later(() => real.truncateSync(path, length));
+export const lchown = (path: string, uid: number, gid: number): Promise<void> =>
+  later(() => real.lchownSync(path, uid, gid));
 export const chmod = (path: string, mode: number): Promise<void> => later(() => real.chmodSync(path, mode));

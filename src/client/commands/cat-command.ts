@@ -5,6 +5,7 @@ import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { byteCount } from "#client/terminal/byte-count.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { isTty } from "#client/terminal/terminal.ts";
@@ -35,9 +36,9 @@ export function command(host: CommandHost = processHost()): Command {
       ["grove cat --offset 1000000 --length 512 log.txt", "a part of a large file"],
     ],
   ).action((paths: string[], flags: CatFlags) =>
-    host.run("cat", flags, async (context) => {
-      for (const typed of paths) await printFile(context, typed, flags);
-    }),
+    host.run("cat", flags, (context) =>
+      forEachNamed(context, "cat", paths, (typed) => printFile(context, typed, flags)),
+    ),
   );
 }
 

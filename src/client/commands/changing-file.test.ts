@@ -5,25 +5,16 @@ import { once } from "node:events";
 import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { makeTestClient, type TestClient } from "./client.fixture.ts";
 import { refusal, startFakeServer } from "./fake-server.fixture.ts";
-import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import type { ServerProcess } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 
 let client: TestClient;
 let server: ServerProcess;
 
 before(async () => {
-  client = await makeTestClient();
-  const [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  const login = await client.run(import("./login-command.ts"), [
-    "--mock",
-    "alice@example.com",
-    "--fileserver",
-    server.address,
-  ]);
-  assert.equal(login.code, 0, login.err);
+  ({ client, server } = await signedInClient());
 });
 
 after(async () => {

@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
-import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
-import { type ServerProcess, spawnGrove, startFileServer } from "./server-processes.fixture.ts";
+import type { TestClient, VerbInput, VerbResult } from "./client.fixture.ts";
+import { type ServerProcess, spawnGrove } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 import type { VerbModule } from "./verbs.ts";
 
 const MANY = 2_000;
@@ -30,10 +30,7 @@ let server: ServerProcess;
 let many = "";
 
 before(async () => {
-  client = await makeTestClient();
-  const [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  await ok(import("./login-command.ts"), ["--mock", "alice@example.com", "--fileserver", server.address]);
+  ({ client, server } = await signedInClient());
   many = join(client.folder, "many");
   for (let at = 0; at < FOLDERS; at++) mkdirSync(join(many, `d${at}`, "deeper"), { recursive: true });
   for (let at = 0; at < MANY; at++) {

@@ -4,6 +4,7 @@ import { stringify64 } from "#base/json64.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { attrOf, listPages } from "#client/connection/listing.ts";
 import { formatRemotePath, type TypedPath } from "#client/connection/remote-path.ts";
 import { writeAll } from "#client/terminal/terminal.ts";
@@ -42,21 +43,31 @@ export function command(host: CommandHost = processHost()): Command {
   );
 }
 
-async function list(context: ClientContext, typed: readonly string[], flags: LsFlags): Promise<void> {
+async function list(context: ClientContext, typed: readonly string[], flags: LsFlags): Promise<number> {
   const paths = typed.length === 0 ? ["."] : typed;
-  for (const [index, text] of paths.entries()) {
+  let isFirst = true;
+  return forEachNamed(context, "ls", paths, async (text) => {
     const path = await context.resolve(text);
-    if (paths.length > 1 && !context.isJson) {
-      await context.print(...(index > 0 ? [""] : []), `${formatRemotePath(path)}:`);
-    }
-    await listOne(context, path, flags);
-  }
+    /** What stands above the rows of each of several folders. */
+    const heading = (): readonly string[] => {
+      if (paths.length === 1) return [];
+      const above = isFirst ? [] : [""];
+      isFirst = false;
+      return [...above, `${formatRemotePath(path)}:`];
+    };
+    const printer = context.isJson ? new JsonPrinter(context, path) : new RowPrinter(context, flags, heading);
+    await listOne(context, path, flags, printer);
+  });
 }
 
-async function listOne(context: ClientContext, path: TypedPath, flags: LsFlags): Promise<void> {
+async function listOne(
+  context: ClientContext,
+  path: TypedPath,
+  flags: LsFlags,
+  printer: Printer,
+): Promise<void> {
   const cluster = await context.cluster();
   const sort = SORTS[flags.sort][flags.reverse === true ? 1 : 0];
-  const printer = context.isJson ? new JsonPrinter(context, path) : new RowPrinter(context, flags);
   try {
     for await (const page of listPages(cluster, path, { sort })) await printer.page(page);
   } catch (error) {
@@ -75,17 +86,24 @@ interface Printer {
 class RowPrinter implements Printer {
   readonly #context: ClientContext;
   readonly #row: (attr: Attr) => string;
+  /** Lines above the rows, once the folder is known to be there. */
+  #heading: () => readonly string[];
 
-  constructor(context: ClientContext, flags: LsFlags) {
+  constructor(context: ClientContext, flags: LsFlags, heading: () => readonly string[]) {
     this.#context = context;
     this.#row = flags.long === true ? longRow : rowName;
+    this.#heading = heading;
   }
 
   async page(entries: readonly Attr[]): Promise<void> {
-    await this.#context.print(...entries.map(this.#row));
+    const heading = this.#heading();
+    this.#heading = () => [];
+    await this.#context.print(...heading, ...entries.map(this.#row));
   }
 
-  async end(): Promise<void> {}
+  async end(): Promise<void> {
+    await this.page([]);
+  }
 }
 
 /** Prints one document page by page, so that a folder of a million entries is never held as a whole. */

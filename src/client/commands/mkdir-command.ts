@@ -5,6 +5,7 @@ import { splitPath } from "#base/names.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { makeFolder } from "#client/connection/folders.ts";
 import { childPath, type RemotePath } from "#client/connection/remote-path.ts";
 import { HintedRefusal } from "#client/terminal/client-error.ts";
@@ -26,9 +27,11 @@ export function command(host: CommandHost = processHost()): Command {
       ["grove mkdir -p /work/2026/autumn", "with all folders above it"],
     ],
   ).action((paths: string[], flags: MkdirFlags) =>
-    host.run("mkdir", flags, async (context) => {
-      for (const typed of paths) await make(context, await context.resolve(typed), flags.parents === true);
-    }),
+    host.run("mkdir", flags, (context) =>
+      forEachNamed(context, "mkdir", paths, async (typed) =>
+        make(context, await context.resolve(typed), flags.parents === true),
+      ),
+    ),
   );
 }
 

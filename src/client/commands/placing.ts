@@ -2,6 +2,7 @@
 
 import type { ClientContext } from "#client/connection/client-context.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { attrIfThere, isFolder } from "#client/connection/listing.ts";
 import { baseName, childPath, type TypedPath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
@@ -31,14 +32,14 @@ export interface Placement {
 
 /**
  * Places all but the last of the typed paths at the last one, one by one, and prints the results for
- * `--json`. Throws USAGE for an unsuitable target and for paths of another root.
+ * `--json`. Answers the exit code, and rejects with USAGE for an unsuitable target.
  */
 export async function placeAll(
   context: ClientContext,
   typed: readonly string[],
   words: PlacingWords,
   place: (placement: Placement) => Promise<Attr>,
-): Promise<void> {
+): Promise<number> {
   const { verb, infinitive, participle, otherRoot } = words;
   const last = typed.at(-1);
   if (last === undefined || typed.length < 2) {
@@ -53,7 +54,7 @@ export async function placeAll(
       todo: "Make it first: grove mkdir",
     });
   }
-  for (const text of typed.slice(0, -1)) {
+  return forEachNamed(context, verb, typed.slice(0, -1), async (text) => {
     const source = await context.resolve(text);
     if (source.root !== target.root) {
       throw new ClientError("USAGE", otherRoot.message, { todo: otherRoot.todo });
@@ -63,5 +64,5 @@ export async function placeAll(
     const targetPath = isInto ? childPath(target.path, name) : target.path;
     const attr = await place({ cluster, text, source, targetPath });
     if (context.isJson) await context.printJson(attrJson(attr));
-  }
+  });
 }

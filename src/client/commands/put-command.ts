@@ -68,6 +68,7 @@ async function put(context: ClientContext, words: readonly string[], flags: Tran
         memory: new UploadMemory(context.config.uploads),
         note: (text) => frame.note(text),
         root,
+        isMirror: frame.isMirror,
         onTop: (source, folder) => runs.isIn(source, folder.id),
       });
       await upload.run(plan);

@@ -18,9 +18,9 @@ import { after, before, test } from "node:test";
 import { LocalFileWriter } from "#client/transfer/local-file.ts";
 import { claimPartial } from "#client/transfer/partial-file.ts";
 import { modeForOtherGroup } from "#client/transfer/replaced-file.ts";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
-import { makeTestClient, type TestClient } from "./client.fixture.ts";
-import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import type { TestClient } from "./client.fixture.ts";
+import type { ServerProcess } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 
 const isRoot = process.getuid?.() === 0;
 /** One size for each way of transfer: one call, a stream, a resumable stream. */
@@ -31,11 +31,7 @@ let server: ServerProcess;
 let folders = 0;
 
 before(async () => {
-  client = await makeTestClient();
-  const [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  const login = ["--mock", "alice@example.com", "--fileserver", server.address];
-  assert.equal((await client.run(import("./login-command.ts"), login)).code, 0);
+  ({ client, server } = await signedInClient());
   for (const bytes of SIZES) {
     const path = join(client.folder, `of-${bytes}`);
     writeFileSync(path, "");

@@ -6,6 +6,7 @@ import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { ONCE } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { attrOf, isFolder } from "#client/connection/listing.ts";
 import { formatRemotePath, type TypedPath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
@@ -34,15 +35,15 @@ export function command(host: CommandHost = processHost()): Command {
       ["grove rm --permanent --yes a.tmp b.tmp", "for good, without a question"],
     ],
   ).action((paths: string[], flags: RmFlags) =>
-    host.run("rm", flags, async (context) => {
-      for (const typed of paths) {
+    host.run("rm", flags, (context) =>
+      forEachNamed(context, "rm", paths, async (typed) => {
         try {
           await remove(context, await context.resolve(typed), flags);
         } catch (error) {
           if (flags.force !== true || !isGroveError(error, "NO_SUCH_PATH")) throw error;
         }
-      }
-    }),
+      }),
+    ),
   );
 }
 

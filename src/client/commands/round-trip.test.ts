@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
-import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
+import type { TestClient, VerbInput, VerbResult } from "./client.fixture.ts";
 import { runGrove, type ServerProcess, spawnGrove, startFileServer } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 import type { VerbModule } from "./verbs.ts";
 
 let client: TestClient;
@@ -25,10 +25,7 @@ let server: ServerProcess;
 let port = 0;
 
 before(async () => {
-  client = await makeTestClient();
-  [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  await ok(import("./login-command.ts"), ["--mock", "alice@example.com", "--fileserver", server.address]);
+  ({ client, server, port } = await signedInClient());
 });
 
 after(async () => {
@@ -63,6 +60,51 @@ function assertSameTree(one: string, other: string): void {
     assert.ok(readFileSync(join(one, path)).equals(readFileSync(join(other, path))), path);
   }
 }
+
+test("a download takes the place of a file or a link, and never that of a pipe or a device", async () => {
+  const from = join(client.folder, "plain");
+  writeFileSync(from, "abc");
+  await put(from, "/plain");
+  const pipe = join(client.folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const link = join(client.folder, "link to pipe");
+  symlinkSync(pipe, link);
+  for (const target of [pipe, link]) {
+    const { code, err } = await run(import("./get-command.ts"), ["/plain", target]);
+    assert.equal(code, 1);
+    assert.match(err, /is neither a file nor a folder\. To send the bytes there: grove cat/);
+  }
+  assert.ok(statSync(pipe).isFIFO());
+  const dangling = join(client.folder, "dangling");
+  symlinkSync(join(client.folder, "nowhere"), dangling);
+  await get("/plain", dangling);
+  assert.equal(readFileSync(dangling, "utf8"), "abc");
+});
+
+test("a download of a tree leaves pipes in its way as they are, and brings all other files", async () => {
+  const tree = join(client.folder, "past pipes");
+  const there = join(client.folder, "with pipes", "past pipes");
+  for (const folder of [tree, there]) mkdirSync(folder, { recursive: true });
+  const names = ["small", "large", "huge"];
+  for (const [at, name] of names.entries()) {
+    writeFileSync(join(tree, name), randomBytes(10 ** (3 + 2 * at)));
+    execFileSync("mkfifo", [join(there, name)]);
+  }
+  symlinkSync(join(there, "small"), join(there, "link"));
+  for (const name of ["link", "other"]) writeFileSync(join(tree, name), name);
+  await put("-r", tree, "/");
+  const words = ["-r", "/past pipes", join(client.folder, "with pipes"), "--json"];
+  const { code, out } = await run(import("./get-command.ts"), words);
+  assert.equal(code, 1, out);
+  const { failed } = JSON.parse(out) as { failed: { path: string; error: { message: string } }[] };
+  assert.deepEqual(
+    failed.map(({ path }) => path).toSorted(),
+    ["huge", "large", "link", "small"].map((name) => `/past pipes/${name}`),
+  );
+  for (const { error } of failed) assert.match(error.message, /is neither a file nor a folder/);
+  for (const name of names) assert.ok(statSync(join(there, name)).isFIFO());
+  assert.equal(readFileSync(join(there, "other"), "utf8"), "other");
+});
 
 test("a tree with odd names, empty files and folders, and every size at the edges comes back the same", async () => {
   const tree = join(client.folder, "tree");

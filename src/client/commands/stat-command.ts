@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { attrOf, isFolder } from "#client/connection/listing.ts";
 import { formatRemotePath } from "#client/connection/remote-path.ts";
 import { localTimeWithZone } from "#client/terminal/local-time.ts";
@@ -22,12 +23,14 @@ export function command(host: CommandHost = processHost()): Command {
   ).action((paths: string[], flags: ClientFlags) =>
     host.run("stat", flags, async (context) => {
       const cluster = await context.cluster();
-      for (const [index, typed] of paths.entries()) {
+      let isFirst = true;
+      return forEachNamed(context, "stat", paths, async (typed) => {
         const place = await context.resolve(typed);
         const attr = await attrOf(cluster, place);
         if (context.isJson) await context.printJson(attrJson(attr));
-        else await context.print(...(index > 0 ? [""] : []), ...rows(attr, place.root));
-      }
+        else await context.print(...(isFirst ? [] : [""]), ...rows(attr, place.root));
+        isFirst = false;
+      });
     }),
   );
 }

@@ -11,19 +11,16 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
-import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
-import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import type { TestClient, VerbInput, VerbResult } from "./client.fixture.ts";
+import type { ServerProcess } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 import type { VerbModule } from "./verbs.ts";
 
 let client: TestClient;
 let server: ServerProcess;
 
 before(async () => {
-  client = await makeTestClient();
-  const [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  await ok(import("./login-command.ts"), ["--mock", "alice@example.com", "--fileserver", server.address]);
+  ({ client, server } = await signedInClient());
 });
 
 after(async () => {

@@ -3,20 +3,16 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { until } from "#testing/until.ts";
-import { makeTestClient, type TestClient, type VerbInput, type VerbResult } from "./client.fixture.ts";
-import { runGrove, type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import type { TestClient, VerbInput, VerbResult } from "./client.fixture.ts";
+import { runGrove, type ServerProcess } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 
 let client: TestClient;
 let server: ServerProcess;
 
 before(async () => {
-  client = await makeTestClient();
-  const [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  const login = ["--mock", "alice@example.com", "--fileserver", server.address];
-  assert.equal((await client.run(import("./login-command.ts"), login)).code, 0);
+  ({ client, server } = await signedInClient());
 });
 
 after(async () => {

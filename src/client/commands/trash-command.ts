@@ -11,9 +11,11 @@ import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type Cluster, LONG, ONCE, SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { forEachNamed } from "#client/connection/each-named.ts";
 import { pages } from "#client/connection/pages.ts";
 import { formatRemotePath } from "#client/connection/remote-path.ts";
 import { ClientError, HintedRefusal } from "#client/terminal/client-error.ts";
+import { EXIT } from "#client/terminal/exit-codes.ts";
 import { askToGoOn } from "#client/terminal/prompt.ts";
 import { writeAll } from "#client/terminal/terminal.ts";
 import { terminalJson } from "#client/terminal/terminal-text.ts";
@@ -91,9 +93,11 @@ function restoreCommand(host: CommandHost): Command {
         throw new ClientError("USAGE", "--to is the new path of one item, and more than one is named");
       }
       const { of } = flags;
-      for (const text of typed) {
-        await (of === undefined ? restore(context, text, flags) : restoreOf(context, text, { ...flags, of }));
-      }
+      if (of === undefined)
+        return forEachNamed(context, "trash", typed, (text) => restore(context, text, flags));
+      // A wrong password of an operator is not sent again for each.
+      for (const text of typed) await restoreOf(context, text, { ...flags, of });
+      return EXIT.ok;
     }),
   );
 }

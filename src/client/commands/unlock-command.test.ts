@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { type Client, createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
-import { type ServerProcess, startFileServer } from "./server-processes.fixture.ts";
+import type { TestClient, VerbResult } from "./client.fixture.ts";
+import type { ServerProcess } from "./server-processes.fixture.ts";
+import { signedInClient } from "./signed-in-client.fixture.ts";
 
 const ALICE = "alice@example.com";
 const BOB = "bob@example.com";
@@ -17,11 +17,7 @@ let channel: GrpcChannel;
 let files: Client<typeof FileServer>;
 
 before(async () => {
-  client = await makeTestClient();
-  const [port = 0] = await freeGrpcPorts(1);
-  server = await startFileServer(client.folder, port);
-  const login = ["--mock", ALICE, "--fileserver", server.address];
-  assert.equal((await client.run(import("./login-command.ts"), login)).code, 0);
+  ({ client, server } = await signedInClient(ALICE));
   channel = new GrpcChannel({ addresses: [server.address] });
   files = createClient(FileServer, channel);
 });

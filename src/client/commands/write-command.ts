@@ -7,7 +7,7 @@ import { ONCE, SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { byteCount } from "#client/terminal/byte-count.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { isTty } from "#client/terminal/terminal.ts";
 import { InputOnce } from "#client/transfer/input-once.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
@@ -130,11 +130,23 @@ async function overwrite(
   return attr;
 }
 
+/** Standard input, whose failures are told in words. */
+async function* told(
+  input: AsyncIterable<Buffer | string>,
+): AsyncGenerator<Buffer | string, void, undefined> {
+  try {
+    yield* input;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw localFailure(error, "standard input");
+    throw new ClientError("USAGE", "standard input is a folder, and a file is written from a file or a pipe");
+  }
+}
+
 /** Standard input in chunks of 4,000,000 bytes, the last one shorter; none when it is empty. */
 async function* inputChunks(context: ClientContext): AsyncGenerator<Buffer, void, undefined> {
   let slices: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of context.terminal.input as AsyncIterable<Buffer | string>) {
+  for await (const piece of told(context.terminal.input)) {
     context.signal.throwIfAborted();
     let rest = typeof piece === "string" ? Buffer.from(piece) : piece;
     while (bytes + rest.length >= CHUNK_BYTES) {

@@ -15,6 +15,7 @@ import { Code } from "#wire/framing/status.ts";
 import { type Client, createClient, type GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer, type RegisterClientRequestSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { REPLY_DECODERS } from "#wire/proto/listing-decoder.ts";
+import { REQUEST_ENCODERS } from "#wire/proto/request-encoders.ts";
 import { callMetadata, requestMetadata } from "./call-metadata.ts";
 import type { DoorSide } from "./door-side.ts";
 import type { IdentityHolder } from "./identity-holder.ts";
@@ -163,7 +164,8 @@ export class FileServerLink {
 
   #lineOver(addresses: { family: Family | undefined; addresses: readonly string[] }): Line {
     const channel = openChannel(this.#deps.profile, this.address, addresses.addresses);
-    return { channel, files: createClient(FileServer, channel, REPLY_DECODERS), family: addresses.family };
+    const files = createClient(FileServer, channel, REPLY_DECODERS, REQUEST_ENCODERS);
+    return { channel, files, family: addresses.family };
   }
 
   /** By what a door opens sessions: a ticket, or a visitor's link. */

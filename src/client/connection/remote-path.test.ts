@@ -15,6 +15,10 @@ test("a relative path starts at the current folder, an absolute one at the root"
   assert.equal(parseRemotePath("../../../x", DOCS).path, "/x");
 });
 
+test("an empty path is refused, and never means the current folder", () => {
+  assert.throws(() => parseRemotePath("", DOCS), { code: "BAD_ARGUMENT", message: /the path is empty/ });
+});
+
 test("user:/path is in that user's root, also relative paths behind the colon (D13)", () => {
   const alice = { root: "alice@example.com", path: "/plans" };
   assert.deepEqual(parseRemotePath("Alice@Example.com:/docs/a", DOCS), {

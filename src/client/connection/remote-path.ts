@@ -1,4 +1,5 @@
 // Parses typed places on the cluster: `docs/a.txt`, `/docs`, `alice@example.com:/docs`.
+import { GroveError } from "#base/errors.ts";
 import { canonicalName, canonicalUsername, joinPath, splitPath } from "#base/names.ts";
 
 /** A place on the cluster (decision D13). */
@@ -26,6 +27,8 @@ const WITH_ROOT = /^([^/:@\s]+@[^/:@\s]+):(.*)$/s;
  * and `..`, with `..` of the root being the root. Throws BAD_NAME and BAD_ARGUMENT (decision D13).
  */
 export function parseRemotePath(typed: string, from: RemotePath): TypedPath {
+  // A word that is empty is a variable without a value far more often than the current folder.
+  if (typed === "") throw new GroveError("BAD_ARGUMENT", "the path is empty; '.' is the current folder");
   const match = WITH_ROOT.exec(typed);
   const root = match?.[1] === undefined ? from.root : canonicalUsername(match[1]);
   const text = match?.[2] ?? typed;

@@ -1,7 +1,8 @@
 // A folder of this machine as the source of an import.
+import { type Stats, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { resolve } from "node:path";
-import { localFailure } from "#client/terminal/client-error.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { READ_FLAGS, type SourceState, stateOf } from "#client/transfer/local-source.ts";
 import { walkLocalTree } from "#client/transfer/local-tree.ts";
 import { readChunks } from "#client/transfer/upload.ts";
@@ -18,6 +19,7 @@ export class FolderSource implements ImportSource {
   }
 
   async *entries(): AsyncGenerator<ImportEntry, void, undefined> {
+    requireFolder(this.#top);
     for await (const entry of walkLocalTree(this.#top)) {
       if (entry.kind === "folder") yield { kind: "folder", place: entry.place };
       else if (entry.kind === "skipped") {
@@ -54,6 +56,20 @@ export class FolderSource implements ImportSource {
       await handle.close();
     }
   }
+}
+
+/** Throws ClientError for what is there and is no folder. */
+function requireFolder(path: string): void {
+  let stats: Stats | undefined;
+  try {
+    stats = statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw localFailure(error, path);
+  }
+  if (stats === undefined || stats.isDirectory()) return;
+  throw new ClientError("LOCAL_FILE", `${path} is not a folder`, {
+    todo: "Name the folder that it is in; 'grove put' sends single files.",
+  });
 }
 
 async function opened(path: string): Promise<FileHandle> {

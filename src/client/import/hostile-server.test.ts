@@ -1,9 +1,15 @@
 // Tests the sources of an import against servers that answer what they should not.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
+import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { FolderSource } from "./folder-source.ts";
 import { PacketCutter, PacketReader, PacketWriter, SFTP } from "./sftp-packets.ts";
 import { SftpSession } from "./sftp-session.ts";
 import { addressBelow, WebDavSource } from "./webdav-source.ts";
@@ -102,4 +108,39 @@ test("the default port of a WebDAV server is not exchanged for one that its list
     "https://cloud.example.org/dav/c",
     "",
   ]);
+});
+
+test("a server that is away for a moment is asked again by a process that does nothing else", async (t) => {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked++;
+    response.writeHead(asked === 1 ? 503 : 404, { connection: "close" }).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const module = new URL("./webdav-source.ts", import.meta.url).href;
+  const script = `
+    import { WebDavSource } from ${JSON.stringify(module)};
+    const { signal } = new AbortController();
+    const options = { credentials: undefined, ca: undefined, signal };
+    const source = new WebDavSource(new URL("http://127.0.0.1:${port}/"), options);
+    try {
+      for await (const _ of source.entries());
+    } catch (error) {
+      process.exitCode = error.code === "LOCAL_NOT_FOUND" ? 0 : 1;
+    }
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: "inherit" });
+  const [exitCode] = await once(child, "close");
+  assert.equal(exitCode, 0);
+  assert.equal(asked, 2);
+});
+
+test("a file is no folder to import from, and is not skipped without a word", async (t) => {
+  const path = join(temporaryDirectory(t), "file");
+  writeFileSync(path, "");
+  const entries = new FolderSource(path).entries();
+  await assert.rejects(entries.next(), { code: "LOCAL_FILE", message: /is not a folder/ });
 });

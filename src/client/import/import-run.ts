@@ -1,6 +1,7 @@
 // One run of an import: folders before their files, many files at a time, only what is not there already.
 import { GroveError } from "#base/errors.ts";
 import { type Cluster, LONG } from "#client/connection/cluster.ts";
+import { isFinal } from "#client/connection/final-failure.ts";
 import { makeFolder } from "#client/connection/folders.ts";
 import { baseName, parentPath, type RemotePath } from "#client/connection/remote-path.ts";
 import { LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES } from "#client/terminal/limits.ts";
@@ -13,7 +14,8 @@ import {
   uploadFromSource,
 } from "#client/transfer/resumable-upload.ts";
 import { TransferPool } from "#client/transfer/transfer-pool.ts";
-import { isFinal, type TransferReport } from "#client/transfer/transfer-report.ts";
+import type { TransferReport } from "#client/transfer/transfer-report.ts";
+import { TransferWindow } from "#client/transfer/transfer-window.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
 import type { UploadMemory } from "#client/transfer/upload-memory.ts";
 import { crc32 } from "#os/crc32.ts";
@@ -45,6 +47,8 @@ type Folder = Promise<ComparedFolder | undefined>;
 export class ImportRun {
   readonly #deps: ImportDeps;
   readonly #pool = new TransferPool();
+  /** Of small files: of a large one a few chunks are in memory. */
+  readonly #window = new TransferWindow();
   /** Folders whose files may still come: a walk goes through one folder and those above it. */
   readonly #folders = new Map<string, Folder>();
 
@@ -144,7 +148,10 @@ export class ImportRun {
       report.unchanged++;
       return "unchanged";
     }
-    if (!isDryRun) await this.#send(file);
+    const send = (): Promise<void> => this.#send(file);
+    if (!isDryRun) {
+      await (file.sizeBytes > LARGE_FILE_BYTES ? send() : this.#window.run(file.sizeBytes, send));
+    }
     meter.doneFiles++;
     return isDryRun ? "would be imported" : "imported";
   }

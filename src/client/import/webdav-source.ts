@@ -1,7 +1,6 @@
 // A WebDAV server as the source of an import: folders by PROPFIND of depth 1, files by ranges of GET.
 import type { IncomingMessage } from "node:http";
-import { systemClock } from "#base/clock.ts";
-import { pause } from "#base/waiting.ts";
+import { setTimeout as delay } from "node:timers/promises";
 import { ClientError } from "#client/terminal/client-error.ts";
 import type { SourceState } from "#client/transfer/local-source.ts";
 import { chunked } from "./chunked.ts";
@@ -150,7 +149,9 @@ export class WebDavSource implements ImportSource {
         this.#signal.throwIfAborted();
         if (tries >= TRIES_MAX) throw error;
       }
-      await pause(systemClock, PAUSE_MS * 2 ** (tries - 1), this.#signal);
+      // Between tries nothing else keeps the process alive. An abort is told by the next one.
+      await delay(PAUSE_MS * 2 ** (tries - 1), undefined, { signal: this.#signal }).catch(() => undefined);
+      this.#signal.throwIfAborted();
     }
   }
 }

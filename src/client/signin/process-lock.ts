@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PROCESS_LOCK_STALE_MS, PROCESS_LOCK_TRIES, PROCESS_LOCK_WAIT_MS } from "#client/terminal/limits.ts";
-import { isProcessAlive } from "#os/process-alive.ts";
+import { ownMark, stateOfMarked } from "#os/process-alive.ts";
 
 /**
  * Runs the action under the lock file; one of a dead process is taken over. The lock only saves work: without
@@ -22,7 +22,7 @@ async function take(path: string): Promise<boolean> {
   for (let tries = 0; tries < PROCESS_LOCK_TRIES; tries++) {
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await writeFile(path, String(process.pid), { flag: "wx", mode: 0o600 });
+      await writeFile(path, ownMark(), { flag: "wx", mode: 0o600 });
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") return false;
@@ -38,9 +38,9 @@ async function isLeftBehind(path: string): Promise<boolean> {
   try {
     const { mtimeMs } = await stat(path);
     if (Date.now() - mtimeMs > PROCESS_LOCK_STALE_MS) return true;
-    const holder = Number(await readFile(path, "utf8"));
+    const holder = await readFile(path, "utf8");
     // The file is empty for the moment between its creation and the first write.
-    return holder > 0 && !isProcessAlive(holder);
+    return holder !== "" && stateOfMarked(holder) === "gone";
   } catch {
     return false;
   }

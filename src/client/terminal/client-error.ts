@@ -97,6 +97,8 @@ export function localFailure(error: unknown, path: string): unknown {
     case "ENOSPC":
     case "EDQUOT":
       return make("LOCAL_FILE", "no space is left on this machine's disk", "Free some space and try again.");
+    case "EEXIST":
+      return make("LOCAL_FILE", "is there already", "Name another file, or move it away first.");
     case "EISDIR":
       return make("LOCAL_FILE", "is a folder", "Add -r for a folder, or name a file.");
     case "ENOTDIR":

@@ -2,6 +2,10 @@
 
 /** Small files of one command in transfer; with the other kinds below the 100 calls of a connection (D17). */
 export const TRANSFERS_IN_FLIGHT = 64;
+/** Bytes of small files of one command that are sent at once: at first, and the bounds of what a link may earn. */
+export const IN_FLIGHT_BYTES_FIRST: number = 512 * 1024;
+export const IN_FLIGHT_BYTES_MIN: number = 256 * 1024;
+export const IN_FLIGHT_BYTES_MAX = 256_000_000;
 /** Folders of one command that are made, or listed, at the same time, beside the transfers. */
 export const FOLDERS_IN_FLIGHT = 16;
 /** Files above LARGE_FILE_BYTES transferred at the same time: each holds buffers of several chunks. */
@@ -32,6 +36,8 @@ export const TRANSFER_RECORDS_MAX = 10_000;
 export const TRANSFER_RECORD_MS: number = 400 * 24 * 60 * 60_000;
 /** Times that one download begins anew because the file changed or the partial content was wrong. */
 export const DOWNLOAD_STARTS_MAX = 4;
+/** How long another machine's part of a download must rest before it is taken over. */
+export const PART_IDLE_MS: number = 10 * 60_000;
 /** Bytes of a stream that prove progress: more than the sockets buffer for a dead server. */
 export const PROGRESS_BYTES = 16_777_216;
 /** Files that a scan of a local or remote tree may be ahead of the transfers. */

@@ -1,5 +1,6 @@
 // The streams of a command, with backpressure from slow readers.
 import { once } from "node:events";
+import { standardInput } from "#os/standard-input.ts";
 import { terminalJson, terminalText } from "./terminal-text.ts";
 
 /** Standard input, output and error of a command, with the environment and terminal state. */
@@ -12,7 +13,7 @@ export interface Terminal {
 
 /** The process's own. */
 export function processTerminal(): Terminal {
-  return { input: process.stdin, output: process.stdout, error: process.stderr, env: process.env };
+  return { input: standardInput(), output: process.stdout, error: process.stderr, env: process.env };
 }
 
 /** True when the stream is a terminal. */

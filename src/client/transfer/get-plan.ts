@@ -8,6 +8,7 @@ import { baseName, formatRemotePath, type TypedPath } from "#client/connection/r
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { refuseOverlaps } from "./overlaps.ts";
+import { requireReplaceable } from "./replaced-file.ts";
 import { BY_BOTH, BY_TIME, type Sameness } from "./sameness.ts";
 import type { PlannedTransfer } from "./transfer-frame.ts";
 import {
@@ -80,7 +81,11 @@ async function planOne(
 ): Promise<PlannedDownload> {
   const { context, journal, target, wanted } = deps;
   const { path, attr } = source;
-  if (!isFolder(attr)) return { ...placeAt(source, usualPlace(source, target, isInto)), sameness: wanted };
+  if (!isFolder(attr)) {
+    const placed = placeAt(source, usualPlace(source, target, isInto));
+    requireReplaceable(join(placed.localFolder, placed.localName));
+    return { ...placed, sameness: wanted };
+  }
   const pair: TransferPair = {
     verb: "get",
     cluster: await clusterName(context),

@@ -6,6 +6,7 @@ import {
   constants,
   fchmodSync,
   fstatSync,
+  fsync,
   futimes,
   futimesSync,
   lstatSync,
@@ -20,13 +21,15 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { localFailure } from "#client/terminal/client-error.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { DOWNLOAD_BLOCK_BYTES, DOWNLOAD_BLOCKS_MAX } from "#client/terminal/limits.ts";
-import { isProcessAlive } from "#os/process-alive.ts";
+import { ownMark } from "#os/process-alive.ts";
+import { isLeft } from "./part-owner.ts";
 import { modeWhileFilling, rightsAt, takeRights } from "./replaced-file.ts";
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
+const flushFile = promisify(fsync);
 const setTimes = promisify(futimes);
 const writeFile = promisify(write);
 
@@ -56,11 +59,11 @@ export function removeUnfinishedFiles(): void {
 }
 
 /** O_EXCL alone keeps files apart, so one random part for the whole process is enough. */
-const PROCESS_PART = `${randomBytes(9).toString("base64url")}-${process.pid}`;
-const TEMPORARY_NAME = /^\.grove-get-[\w-]{12}-(\d{1,10})-\d{1,16}\.part$/;
+const RANDOM_PART = randomBytes(9).toString("base64url");
+const TEMPORARY_NAME = /^\.grove-get-[\w-]{12}-(\w{1,80})-\d{1,16}\.part$/;
 let made = 0;
 
-/** Removes temporary files of dead processes from a folder; those of live ones stay. */
+/** Removes temporary files of dead processes from a folder; those of live ones and of this one stay. */
 export function removeLeftFiles(folder: string): void {
   let names: string[];
   try {
@@ -69,23 +72,28 @@ export function removeLeftFiles(folder: string): void {
     return;
   }
   for (const name of names) {
-    const pid = Number(TEMPORARY_NAME.exec(name)?.[1] ?? process.pid);
-    if (pid === process.pid || isProcessAlive(pid)) continue;
+    const owner = TEMPORARY_NAME.exec(name)?.[1];
     const path = join(folder, name);
+    if (owner === undefined || unfinished.has(path) || !isLeft(path, owner)) continue;
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats !== undefined && isOwn(stats)) removeQuietly(path);
   }
 }
 
 function temporaryPath(folder: string): string {
-  return join(folder, `.grove-get-${PROCESS_PART}-${++made}.part`);
+  return join(folder, `.grove-get-${RANDOM_PART}-${ownMark()}-${++made}.part`);
 }
 
 /**
  * Puts a small file into its place in one go, with its time of change and the rights of the file before.
- * Throws ClientError.
+ * Nothing is awaited unless a file is replaced. Rejects with ClientError.
  */
-export function writeSmallFile(folder: string, name: string, data: Uint8Array, mtimeMs: number): void {
+export async function writeSmallFile(
+  folder: string,
+  name: string,
+  data: Uint8Array,
+  mtimeMs: number,
+): Promise<void> {
   const temporary = temporaryPath(folder);
   const path = join(folder, name);
   try {
@@ -97,6 +105,7 @@ export function writeSmallFile(folder: string, name: string, data: Uint8Array, m
       while (at < data.length) at += writeSync(descriptor, data, at);
       futimesSync(descriptor, new Date(), mtimeMs / 1_000);
       if (replaced !== undefined) takeRights(descriptor, replaced);
+      if (isTaken(path)) await flush(descriptor);
     } finally {
       closeSync(descriptor);
     }
@@ -113,6 +122,24 @@ export function writeSmallFile(folder: string, name: string, data: Uint8Array, m
 function isOwn(stats: Stats): boolean {
   const isOurs = process.geteuid === undefined || stats.uid === process.geteuid();
   return isOurs && stats.isFile() && stats.nlink === 1;
+}
+
+function isTaken(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/**
+ * Puts a file's bytes on the disk before it takes the name of another one: after a power cut the name may lead to
+ * the new file, which then is whole. A new name has nothing to lose.
+ */
+async function flush(descriptor: number): Promise<void> {
+  try {
+    await flushFile(descriptor);
+  } catch (error) {
+    // Some network disks and pseudo file systems have nothing to flush.
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EINVAL", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"].includes(code)) throw error;
+  }
 }
 
 function removeQuietly(path: string): void {
@@ -146,10 +173,15 @@ export class LocalFileWriter {
   #writing: Promise<void> | undefined;
   readonly #waiting: Block[] = [];
   #failure: Error | undefined;
+  /** Bytes that the file should have by now. */
+  #expectedBytes: number;
+  /** True for a part with strange bytes, or after a failed flush: another one may succeed although bytes are lost. */
+  #isUnsure = false;
 
   private constructor(path: string, temporary: string, descriptor: number, lengthBytes = 0) {
     this.#path = path;
     this.lengthBytes = lengthBytes;
+    this.#expectedBytes = lengthBytes;
     this.#temporary = temporary;
     this.#descriptor = descriptor;
   }
@@ -216,9 +248,15 @@ export class LocalFileWriter {
     await this.#writing;
     if (this.#failure !== undefined) throw this.#failure;
     try {
+      this.#checkLength();
       await setTimes(this.#descriptor, new Date(), mtimeMs / 1_000);
       const replaced = rightsAt(this.#path);
       if (replaced !== undefined) takeRights(this.#descriptor, replaced);
+      if (isTaken(this.#path)) {
+        this.#isUnsure = true;
+        await flush(this.#descriptor);
+        this.#isUnsure = false;
+      }
       await this.#close();
       renameSync(this.#temporary, this.#path);
     } catch (error) {
@@ -227,8 +265,22 @@ export class LocalFileWriter {
     unfinished.delete(this.#temporary);
   }
 
-  /** Keeps the written part for another download; the name stays as it was. */
+  /** Another machine that goes on with the same part after a long rest would have put its bytes between these. */
+  #checkLength(): void {
+    if (fstatSync(this.#descriptor).size === this.#expectedBytes) return;
+    this.#isUnsure = true;
+    throw new ClientError(
+      "LOCAL_FILE",
+      `${this.#path}: another program wrote to the part of it that was there`,
+      {
+        todo: "Fetch it again.",
+      },
+    );
+  }
+
+  /** Keeps the written part for another download, unless it is unsure; the name stays as it was. */
   async leave(): Promise<void> {
+    if (this.#isUnsure) return this.discard();
     if (this.#filling !== undefined) this.#send(this.#filling);
     await this.#writing;
     await this.#close().catch(() => undefined);
@@ -296,6 +348,7 @@ export class LocalFileWriter {
     for (let at = 0; at < block.length; ) {
       const { bytesWritten } = await writeFile(this.#descriptor, block.buffer, at, block.length - at);
       at += bytesWritten;
+      this.#expectedBytes += bytesWritten;
     }
   }
 }

@@ -11,16 +11,22 @@ const FORBIDDEN_ON_WINDOWS = /[\\<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com\d|lpt\d)
 /** Downloads of this or another process. */
 const UNFINISHED = /^\.grove-get-.*\.part$/s;
 
-/** One folder of this machine that a download fills. */
-export class LocalFolder {
+/** What a folder keeps for those inside that wait to be filled. */
+export interface FolderPlace {
   readonly path: string;
   /** True where the disk ignores case in names. */
-  readonly #isFolding: boolean;
+  readonly isFolding: boolean;
+}
+
+/** One folder of this machine that a download fills. */
+export class LocalFolder implements FolderPlace {
+  readonly path: string;
+  readonly isFolding: boolean;
   readonly #taken = new Set<string>();
 
   private constructor(path: string, isFolding: boolean) {
     this.path = path;
-    this.#isFolding = isFolding;
+    this.isFolding = isFolding;
   }
 
   /**
@@ -32,11 +38,11 @@ export class LocalFolder {
     return new LocalFolder(path, foldsCase(path));
   }
 
-  /** Opens or makes a folder inside; a symbolic link in its place is refused. Throws ClientError. */
-  inside(name: string): LocalFolder {
-    const path = join(this.path, this.claim(name));
+  /** Opens or makes a claimed folder; a symbolic link in its place is refused. Throws ClientError. */
+  static inside({ path: above, isFolding }: FolderPlace, name: string): LocalFolder {
+    const path = join(above, name);
     makeFolder(path);
-    return new LocalFolder(path, this.#isFolding);
+    return new LocalFolder(path, isFolding);
   }
 
   /**
@@ -80,7 +86,7 @@ export class LocalFolder {
 
   #keyOf(name: string): string {
     const canonical = name.normalize("NFC");
-    return this.#isFolding ? canonical.toLowerCase() : canonical;
+    return this.isFolding ? canonical.toLowerCase() : canonical;
   }
 }
 

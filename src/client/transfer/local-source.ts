@@ -68,8 +68,13 @@ export async function settledState<S extends SourceState>(look: () => Promise<S>
   }
 }
 
-function stepMsOf({ ctimeNs }: SourceState): number {
-  return ctimeNs % 1_000_000_000n === 0n ? COARSE_FILE_TIME_MS : FILE_TIME_MS;
+function stepMsOf(state: SourceState): number {
+  return hasCoarseTimes(state) ? COARSE_FILE_TIME_MS : FILE_TIME_MS;
+}
+
+/** True for times in whole seconds, as some disks have them: two files may well have the same. */
+export function hasCoarseTimes({ ctimeNs }: SourceState): boolean {
+  return ctimeNs % 1_000_000_000n === 0n;
 }
 
 /**

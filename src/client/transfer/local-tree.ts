@@ -54,6 +54,15 @@ interface Visit {
 }
 
 /**
+ * Folders of one parent that wait to be walked, the first of them last. Trees may have very many, so that each is
+ * its name alone; one behind a link is elsewhere.
+ */
+interface WaitingFolders {
+  readonly parent: Visit;
+  readonly folders: (string | Visit)[];
+}
+
+/**
  * Walks a tree. A link to a target inside the tree counts as that target. Skips links that lead outside, to
  * nothing or to a folder above, special files, and names that the server would refuse.
  */
@@ -77,21 +86,21 @@ class LocalWalk {
   }
 
   async *entries(): AsyncGenerator<LocalEntry, void, undefined> {
-    const waiting: Visit[] = [
-      { localPath: this.#top, place: "/", realPath: this.#realTop, above: undefined, depth: 0 },
-    ];
-    for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
+    // A stack: what is below a folder comes before what is beside it.
+    const waiting: WaitingFolders[] = [];
+    const place = { localPath: this.#top, place: "/", realPath: this.#realTop };
+    let visit: Visit | undefined = { ...place, above: undefined, depth: 0 };
+    for (; visit !== undefined; visit = next(waiting)) {
       yield { kind: "folder", localPath: visit.localPath, place: visit.place };
       const seen = new Map<string, string>();
-      const folders: Visit[] = [];
+      const folders: (string | Visit)[] = [];
       for (const name of this.#names(visit)) {
         if (performance.now() - this.#sliceStartedMs > SLICE_MS) await this.#letOthersRun();
         const found = typeof name === "string" ? this.#look(visit, name, seen) : name;
         if ("kind" in found) yield found.kind === "skipped" ? withPlace(found, visit, name) : found;
-        else folders.push(found);
+        else folders.push(typeof name === "string" && isItself(found, visit, name) ? name : found);
       }
-      // Reversed, so that the last pushed, which is visited next, is the first by name.
-      for (const folder of folders.toReversed()) waiting.push(folder);
+      if (folders.length > 0) waiting.push({ parent: visit, folders: folders.toReversed() });
     }
   }
 
@@ -180,6 +189,30 @@ class LocalWalk {
       ctimeMs: stats.ctimeMs,
     };
   }
+}
+
+/** The folder that comes next; undefined after the last. */
+function next(waiting: WaitingFolders[]): Visit | undefined {
+  const group = waiting.at(-1);
+  const folder = group?.folders.pop();
+  if (group === undefined || folder === undefined) return undefined;
+  if (group.folders.length === 0) waiting.pop();
+  return typeof folder === "string" ? below(group.parent, folder) : folder;
+}
+
+/** A folder of that name in another one, which no link leads to. */
+function below(parent: Visit, name: string): Visit {
+  return {
+    localPath: join(parent.localPath, name),
+    place: childPath(parent.place, name.normalize("NFC")),
+    realPath: join(parent.realPath, name),
+    above: parent,
+    depth: parent.depth + 1,
+  };
+}
+
+function isItself(found: Visit, parent: Visit, name: string): boolean {
+  return found.localPath === join(parent.localPath, name) && found.realPath === join(parent.realPath, name);
 }
 
 function skipped(localPath: string, why: string): SkippedEntry {

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { readdirSync, renameSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { RemotePath } from "#client/connection/remote-path.ts";
-import { isProcessAlive } from "#os/process-alive.ts";
+import { ownMark } from "#os/process-alive.ts";
+import { isLeft } from "./part-owner.ts";
 
 const PREFIX = ".grove-get-";
 const SUFFIX = ".part";
@@ -22,12 +23,11 @@ export function claimPartial(
   if (!ETAG.test(file.etag)) return undefined;
   const { root, path } = file.remote;
   const key = createHash("sha256").update(`${root}\0${path}\0${file.name}`).digest("hex").slice(0, 24);
-  const own = `${PREFIX}${key}.${file.etag}.${process.pid}${SUFFIX}`;
+  const own = `${PREFIX}${key}.${file.etag}.${ownMark()}${SUFFIX}`;
   for (const name of namesIn(folder)) {
     if (!name.startsWith(`${PREFIX}${key}.`) || !name.endsWith(SUFFIX) || name === own) continue;
-    const [etag, pid] = name.slice(PREFIX.length + key.length + 1, -SUFFIX.length).split(".");
-    const isOurs = Number(pid) === process.pid;
-    if (!isOurs && isProcessAlive(Number(pid))) continue;
+    const [etag, owner = ""] = name.slice(PREFIX.length + key.length + 1, -SUFFIX.length).split(".");
+    if (!isLeft(join(folder, name), owner)) continue;
     try {
       if (etag === file.etag) renameSync(join(folder, name), join(folder, own));
       else unlinkSync(join(folder, name));

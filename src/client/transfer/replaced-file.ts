@@ -1,5 +1,6 @@
-// Keeps the rights and the owner of a file that a download replaces.
-import { fchmodSync, fchownSync, fstatSync, lstatSync } from "node:fs";
+// Keeps the rights and the owner of a file that a download replaces, and says what none may replace.
+import { fchmodSync, fchownSync, fstatSync, lstatSync, type Stats, statSync } from "node:fs";
+import { ClientError } from "#client/terminal/client-error.ts";
 
 /** Mode, owner and group of a file. */
 export interface FileRights {
@@ -13,11 +14,30 @@ const RIGHTS_BITS = 0o777;
 const OWNER_ALONE = 0o600;
 const BY_UMASK = 0o666;
 
-/** The rights of the file at a path; undefined without a regular file: a symbolic link is replaced. */
+/** Throws ClientError for what takes bytes and is no file, such as /dev/null: a download would take its place. */
+export function requireReplaceable(path: string): void {
+  let stats: Stats | undefined;
+  try {
+    stats = statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // What leads nowhere is replaced itself.
+  }
+  if (stats === undefined || stats.isFile() || stats.isDirectory()) return;
+  throw new ClientError("LOCAL_FILE", `${path} is neither a file nor a folder`, {
+    todo: "To send the bytes there: grove cat PATH > TARGET",
+  });
+}
+
+/**
+ * The rights of the file at a path; undefined without a regular file: a symbolic link is replaced. Throws ClientError
+ * for what `requireReplaceable` refuses.
+ */
 export function rightsAt(path: string): FileRights | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats?.isFile() !== true) return undefined;
-  return { mode: stats.mode & RIGHTS_BITS, uid: stats.uid, gid: stats.gid };
+  if (stats === undefined) return undefined;
+  if (stats.isFile()) return { mode: stats.mode & RIGHTS_BITS, uid: stats.uid, gid: stats.gid };
+  requireReplaceable(path);
+  return undefined;
 }
 
 /** The mode of the temporary file: gives no reader more than the replaced file does. */

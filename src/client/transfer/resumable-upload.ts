@@ -10,6 +10,7 @@ import { ClientError, isClientError, localFailure } from "#client/terminal/clien
 import { PROGRESS_BYTES, UPLOAD_OFFSETS_TRIED, UPLOAD_STARTS_MAX } from "#client/terminal/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { diskOf } from "./local-disk.ts";
 import { isSameState, READ_FLAGS, settledState, stateOf, unchanged } from "./local-source.ts";
 import { type OnBytes, readChunks, uploadChunks } from "./upload.ts";
 import type { UploadMemory, UploadSource } from "./upload-memory.ts";
@@ -38,8 +39,9 @@ export async function uploadResumable(
     throw localFailure(error, localPath);
   }
   try {
+    const disk = diskOf((await handle.stat({ bigint: true })).dev);
     const look = async (): Promise<UploadSource> => {
-      return { path, ...stateOf(await handle.stat({ bigint: true }), localPath) };
+      return { path, disk, ...stateOf(await handle.stat({ bigint: true }), localPath) };
     };
     const chunks = (sizeBytes: number, fromBytes: number): AsyncIterable<Buffer> =>
       readChunks(handle, localPath, sizeBytes, fromBytes);

@@ -3,13 +3,14 @@ import { formatBytes } from "#base/bytes.ts";
 import { isGroveError } from "#base/errors.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type Cluster, ONCE } from "#client/connection/cluster.ts";
+import { isFinal } from "#client/connection/final-failure.ts";
 import { formatRemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { SURPLUS_MAX, SURPLUS_SHOWN_MAX } from "#client/terminal/limits.ts";
 import { askToGoOn } from "#client/terminal/prompt.ts";
 import { isTty } from "#client/terminal/terminal.ts";
 import { TransferPool } from "./transfer-pool.ts";
-import { isFinal, type TransferReport } from "./transfer-report.ts";
+import type { TransferReport } from "./transfer-report.ts";
 
 /** One file or folder that the source does not have. */
 export interface Surplus {

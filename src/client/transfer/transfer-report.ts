@@ -1,10 +1,7 @@
 // Reports a transfer of many files: files done, failed with reasons, and skipped.
 import { formatBytes } from "#base/bytes.ts";
-import type { ErrorCode } from "#base/errors.ts";
-import { GroveError } from "#base/errors.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { errorJson, explain } from "#client/connection/error-text.ts";
-import { isClientError } from "#client/terminal/client-error.ts";
 import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
 import { FAILURES_SHOWN_MAX } from "#client/terminal/limits.ts";
 import {
@@ -13,31 +10,6 @@ import {
   type ProgressDisplay,
   type ProgressMeter,
 } from "#client/terminal/progress.ts";
-
-/** Refusals that every further file would get too. */
-const FINAL_CODES: readonly ErrorCode[] = [
-  "SESSION_MISSING",
-  "SESSION_UNKNOWN",
-  "SESSION_IDLE",
-  "SESSION_EXPIRED",
-  "SESSION_EVICTED",
-  "IP_MISMATCH",
-  "TOKEN_REJECTED",
-  "MOCK_TOKEN",
-  "CLIENT_ID_UNSET",
-  "WRONG_NODE",
-  "STORAGE_FAILED",
-  "NODE_DRAINING",
-  "STARTING",
-  "OVERLOADED",
-  "CLUSTER_MISMATCH",
-];
-
-/** True for a failure that ends the whole transfer: every other file would fail too. */
-export function isFinal(error: unknown): boolean {
-  if (error instanceof GroveError) return FINAL_CODES.includes(error.code);
-  return isClientError(error, "CANCELLED", "NETWORK", "SIGN_IN_NEEDED");
-}
 
 /** Collects the outcome of each file, prints failures as they come, and sums up. */
 export class TransferReport {

@@ -4,6 +4,7 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { FILE_MAX_BYTES } from "#base/limits.ts";
 import { type Cluster, LONG, type Server } from "#client/connection/cluster.ts";
+import { isFinal } from "#client/connection/final-failure.ts";
 import { isFolder, listPages } from "#client/connection/listing.ts";
 import { childPath, type RemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
@@ -20,13 +21,14 @@ import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { downloadFile, readWholeFile } from "./download.ts";
 import { LocalFileWriter, removeLeftFiles, writeSmallFile } from "./local-file.ts";
-import { LocalFolder } from "./local-folder.ts";
+import { type FolderPlace, LocalFolder } from "./local-folder.ts";
 import { toldTimeMs } from "./local-source.ts";
 import type { LocalSurplus } from "./local-surplus.ts";
 import { downloadResumable } from "./resumable-download.ts";
 import { isSame, type Sameness } from "./sameness.ts";
 import { TransferPool } from "./transfer-pool.ts";
-import { isFinal, type TransferReport } from "./transfer-report.ts";
+import type { TransferReport } from "./transfer-report.ts";
+import { TransferWindow } from "./transfer-window.ts";
 import type { OnBytes } from "./upload.ts";
 
 /** One file or folder of the cluster, and its place. */
@@ -59,6 +61,24 @@ interface Visit {
   readonly local: LocalFolder;
   readonly depth: number;
   readonly source: DownloadSource;
+  readonly inside: WaitingFolders;
+}
+
+/** Folders of one parent that wait to be listed. Trees may have very many, so each is its name alone. */
+interface WaitingFolders {
+  readonly remote: RemotePath;
+  readonly local: FolderPlace;
+  readonly depth: number;
+  readonly source: DownloadSource;
+  readonly names: string[];
+}
+
+/** An entry of a listing. */
+interface Found {
+  readonly attr: Attr;
+  /** The server's name for it, unchecked. */
+  readonly name: string;
+  readonly remote: RemotePath;
 }
 
 /** A file of the cluster and its place on this machine. */
@@ -77,6 +97,8 @@ interface FileJob {
 export class TreeDownload {
   readonly #deps: TreeDownloadDeps;
   readonly #pool = new TransferPool();
+  /** Of small files: a large one is asked for by the window of its stream. */
+  readonly #window = new TransferWindow();
   readonly #surplus: LocalSurplus[] = [];
 
   constructor(deps: TreeDownloadDeps) {
@@ -99,7 +121,7 @@ export class TreeDownload {
           const local = LocalFolder.top(pathIn(source));
           await this.#deps.onTop(source);
           report.folders++;
-          await this.#addTree({ remote, local, depth: 0, source });
+          await this.#addTree(visitOf({ remote, local, depth: 0, source }));
         } else {
           const place = { folder: source.localFolder, name: source.localName };
           await this.#addFile({ remote, ...place, ...contentOf(attr), sameness });
@@ -114,13 +136,15 @@ export class TreeDownload {
   /** Lists several folders at a time: with few files in each, the way to the server is what takes long. */
   async #addTree(top: Visit): Promise<void> {
     // A stack, so that few folders wait in a wide tree.
-    const waiting: Visit[] = [top];
+    const waiting: WaitingFolders[] = [];
+    let first: Visit | undefined = top;
     const failures: unknown[] = [];
     const surplusBefore = this.#surplus.length;
     let [listing, ended] = [0, Promise.withResolvers<void>()];
     for (;;) {
       while (listing < FOLDERS_IN_FLIGHT && failures.length === 0) {
-        const visit = waiting.pop();
+        const visit = first ?? this.#next(waiting);
+        first = undefined;
         if (visit === undefined) break;
         listing++;
         this.#visit(visit, waiting)
@@ -140,7 +164,26 @@ export class TreeDownload {
     for (const entry of found.sort((a, b) => (a.path < b.path ? -1 : 1))) this.#surplus.push(entry);
   }
 
-  async #visit(visit: Visit, waiting: Visit[]): Promise<void> {
+  /** Opens the last folder that waits; undefined where none does. */
+  #next(waiting: WaitingFolders[]): Visit | undefined {
+    const { report } = this.#deps;
+    for (let group = waiting.at(-1); group !== undefined; group = waiting.at(-1)) {
+      const name = group.names.pop() ?? "";
+      if (group.names.length === 0) waiting.pop();
+      const { depth, source } = group;
+      const remote = { root: group.remote.root, path: childPath(group.remote.path, name) };
+      try {
+        const local = LocalFolder.inside(group.local, name);
+        report.folders++;
+        return visitOf({ remote, local, depth: depth + 1, source });
+      } catch (error) {
+        report.fail(remote.path, error);
+      }
+    }
+    return undefined;
+  }
+
+  async #visit(visit: Visit, waiting: WaitingFolders[]): Promise<void> {
     const { report } = this.#deps;
     try {
       await this.#addFolder(visit, waiting);
@@ -150,14 +193,15 @@ export class TreeDownload {
     }
   }
 
-  async #addFolder(visit: Visit, waiting: Visit[]): Promise<void> {
+  async #addFolder(visit: Visit, waiting: WaitingFolders[]): Promise<void> {
     const { cluster, report } = this.#deps;
     if (visit.source.isCutBefore === true) removeLeftFiles(visit.local.path);
     for await (const page of listPages(cluster, visit.remote, { patience: LONG })) {
       for (const attr of page) {
-        const remote = { root: visit.remote.root, path: childPath(visit.remote.path, attr.name) };
+        const name = ownText(attr.name);
+        const remote = { root: visit.remote.root, path: childPath(visit.remote.path, name) };
         try {
-          const file = this.#look(visit, attr, remote, waiting);
+          const file = this.#look(visit, { attr, name, remote }, waiting);
           if (file !== undefined) await this.#addFile(file);
         } catch (error) {
           if (isFinal(error) || this.#pool.hasFailed) throw error;
@@ -183,19 +227,18 @@ export class TreeDownload {
   }
 
   /** One entry of a listing: a file to fetch, or a folder to visit. */
-  #look(visit: Visit, attr: Attr, remote: RemotePath, waiting: Visit[]): FileJob | undefined {
+  #look(visit: Visit, { attr, name, remote }: Found, waiting: WaitingFolders[]): FileJob | undefined {
     if (attr.kind === Kind.DIRECTORY) {
       if (visit.depth >= FOLDER_DEPTH_MAX) throw new ClientError("SERVER_BROKEN", "the folders do not end");
-      const { source, depth } = visit;
-      waiting.push({ remote, local: visit.local.inside(attr.name), depth: depth + 1, source });
-      this.#deps.report.folders++;
+      const { inside } = visit;
+      if (inside.names.push(visit.local.claim(name)) === 1) waiting.push(inside);
       return undefined;
     }
     if (attr.kind !== Kind.FILE) throw new ClientError("SERVER_BROKEN", "is neither a file nor a folder");
     if (attr.size > BigInt(FILE_MAX_BYTES)) {
       throw new ClientError("SERVER_BROKEN", "the server named an impossible size");
     }
-    const name = visit.local.claim(attr.name);
+    visit.local.claim(name);
     return { remote, folder: visit.local.path, name, ...contentOf(attr), sameness: visit.source.sameness };
   }
 
@@ -206,6 +249,7 @@ export class TreeDownload {
     const onBytes = (bytes: number): void => {
       meter.doneBytes += bytes;
     };
+    const isLarge = job.sizeBytes > LARGE_FILE_BYTES;
     const transfer = async (): Promise<void> => {
       try {
         if (job.sameness !== undefined && (await isThere(job, job.sameness))) {
@@ -213,22 +257,41 @@ export class TreeDownload {
           report.unchanged++;
           return;
         }
-        if (job.sizeBytes < RESUMABLE_FROM_BYTES) {
-          await cluster.runAt(job.remote, LONG, (server) => fetchFile(server, job, onBytes));
-        } else await downloadResumable({ cluster, note, onBytes }, job);
+        const fetch = (): Promise<void> =>
+          job.sizeBytes < RESUMABLE_FROM_BYTES
+            ? cluster.runAt(job.remote, LONG, (server) => fetchFile(server, job, onBytes))
+            : downloadResumable({ cluster, note, onBytes }, job);
+        await (isLarge ? fetch() : this.#window.run(job.sizeBytes, fetch));
         meter.doneFiles++;
       } catch (error) {
         if (isFinal(error)) throw error;
         report.fail(job.remote.path, error);
       }
     };
-    const added = this.#pool.add(transfer, job.sizeBytes > LARGE_FILE_BYTES ? "large" : "small");
+    const added = this.#pool.add(transfer, isLarge ? "large" : "small");
     if (added !== true) await added;
   }
 }
 
+function visitOf({ remote, local, depth, source }: Omit<Visit, "inside">): Visit {
+  const { path, isFolding } = local;
+  return {
+    remote,
+    local,
+    depth,
+    source,
+    inside: { remote, local: { path, isFolding }, depth, source, names: [] },
+  };
+}
+
+/** A copy: a text of a listing is a part of its page's text, and would keep all of it in memory. */
+function ownText(text: string): string {
+  return Buffer.from(text, "utf8").toString("utf8");
+}
+
 function contentOf(attr: Attr): Pick<FileJob, "sizeBytes" | "etag" | "mtimeMs" | "crc32"> {
-  const { etag, crc32 } = attr;
+  const { crc32 } = attr;
+  const etag = ownText(attr.etag);
   return { sizeBytes: Number(attr.size), mtimeMs: Number(attr.mtimeMs), etag, crc32 };
 }
 
@@ -247,7 +310,7 @@ async function fetchFile(server: Server, job: FileJob, onBytes: OnBytes): Promis
     const whole = await readWholeFile(server, job.remote);
     // Undefined when the file has grown beyond one call since it was listed.
     if (whole !== undefined) {
-      writeSmallFile(job.folder, job.name, whole.data, Number(whole.attr.mtimeMs));
+      await writeSmallFile(job.folder, job.name, whole.data, Number(whole.attr.mtimeMs));
       onBytes(whole.data.length);
       return;
     }

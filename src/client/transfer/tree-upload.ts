@@ -3,6 +3,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { type Cluster, LONG } from "#client/connection/cluster.ts";
+import { isFinal } from "#client/connection/final-failure.ts";
 import { makeFolder } from "#client/connection/folders.ts";
 import { baseName, childPath, parentPath } from "#client/connection/remote-path.ts";
 import { localFailure } from "#client/terminal/client-error.ts";
@@ -16,7 +17,8 @@ import { isWithoutResume, uploadResumable } from "./resumable-upload.ts";
 import { isSame, type Sameness } from "./sameness.ts";
 import type { Surplus } from "./surplus.ts";
 import { TransferPool } from "./transfer-pool.ts";
-import { isFinal, type TransferReport } from "./transfer-report.ts";
+import type { TransferReport } from "./transfer-report.ts";
+import { TransferWindow } from "./transfer-window.ts";
 import { type OnBytes, uploadFile } from "./upload.ts";
 import type { UploadMemory } from "./upload-memory.ts";
 
@@ -41,6 +43,8 @@ export interface TreeUploadDeps {
   readonly note: (text: string) => void;
   /** Username of the target root; empty for one's own. */
   readonly root: string;
+  /** True when the surplus is asked for afterwards. */
+  readonly isMirror: boolean;
   /** Called with the folder of a source, before it is filled. */
   readonly onTop: (source: UploadSource, folder: Attr) => Promise<void>;
 }
@@ -52,12 +56,19 @@ export interface TreeUploadDeps {
 type FolderState = "failed" | "empty" | "there" | ComparedFolder;
 type Folder = Promise<FolderState>;
 
-/** A tree whose folders are compared. */
+/** A folder that the walk is in, or one above it. */
+interface OpenFolder {
+  readonly place: string;
+  readonly folder: Folder;
+}
+
+/** A tree whose surplus is looked for. */
 interface ComparedTree {
   readonly source: UploadSource;
-  readonly folders: ReadonlyMap<string, Folder>;
+  /** By their places. */
+  readonly folders: Map<string, Folder>;
   /** Places of source entries that were not sent: nothing at them or in an unreadable folder is surplus. */
-  readonly kept: ReadonlySet<string>;
+  readonly kept: Set<string>;
   /** True when the source is not empty. */
   hasEntries: boolean;
 }
@@ -77,6 +88,8 @@ const THERE: Folder = Promise.resolve("there");
 export class TreeUpload {
   readonly #deps: TreeUploadDeps;
   readonly #pool = new TransferPool();
+  /** Of small files: a large one is sent by the chunk. */
+  readonly #window = new TransferWindow();
   readonly #trees: ComparedTree[] = [];
 
   constructor(deps: TreeUploadDeps) {
@@ -132,22 +145,25 @@ export class TreeUpload {
   }
 
   async #addTree(source: UploadSource): Promise<void> {
-    const { meter, report } = this.#deps;
-    const folders = new Map<string, Folder>();
-    const kept = new Set<string>();
-    const tree: ComparedTree = { source, folders, kept, hasEntries: false };
-    if (source.sameness !== undefined) this.#trees.push(tree);
+    const { isMirror, meter, report } = this.#deps;
+    const tree: ComparedTree | undefined =
+      isMirror && source.sameness !== undefined
+        ? { source, folders: new Map(), kept: new Set(), hasEntries: false }
+        : undefined;
+    if (tree !== undefined) this.#trees.push(tree);
+    // The walk goes into the depth, and comes back to none that it has left: a tree may have very many folders.
+    const line: OpenFolder[] = [];
     for await (const entry of walkLocalTree(source.path)) {
-      tree.hasEntries ||= entry.place !== "/";
+      if (tree !== undefined) tree.hasEntries ||= entry.place !== "/";
       if (entry.kind === "skipped") {
         report.skip(entry.localPath, entry.why);
-        if (entry.place !== undefined) kept.add(entry.place);
+        if (entry.place !== undefined) tree?.kept.add(entry.place);
       } else if (entry.kind === "folder") {
-        await this.#addFolder(source, entry.place, folders);
+        await this.#addFolder(source, entry.place, { line, tree });
       } else {
         meter.totalFiles++;
         meter.totalBytes += entry.sizeBytes;
-        const folder = folders.get(entry.folder) ?? THERE;
+        const folder = line.at(-1)?.folder ?? THERE;
         await this.#addFile({ file: entry, path: join(source.remotePath, entry.place), folder, source });
       }
     }
@@ -169,17 +185,24 @@ export class TreeUpload {
     await this.#addFile({ file, path: source.remotePath, folder: THERE, source });
   }
 
-  async #addFolder(source: UploadSource, place: string, folders: Map<string, Folder>): Promise<void> {
+  async #addFolder(
+    source: UploadSource,
+    place: string,
+    { line, tree }: { readonly line: OpenFolder[]; readonly tree: ComparedTree | undefined },
+  ): Promise<void> {
     const { report } = this.#deps;
     const path = join(source.remotePath, place);
-    const parent = place === "/" ? THERE : folders.get(parentPath(place));
+    const above = parentPath(place);
+    while (line.length > 0 && line.at(-1)?.place !== above) line.pop();
+    const parent = line.at(-1)?.folder ?? THERE;
     const made = Promise.withResolvers<FolderState>();
-    folders.set(place, made.promise);
+    line.push({ place, folder: made.promise });
+    tree?.folders.set(place, made.promise);
     const transfer = async (): Promise<void> => {
       try {
-        const above = (await parent) ?? "failed";
-        if (above === "failed") return made.resolve("failed");
-        const state = await this.#enter(source, place, above);
+        const parentState = await parent;
+        if (parentState === "failed") return made.resolve("failed");
+        const state = await this.#enter(source, place, parentState);
         report.folders++;
         made.resolve(state);
       } catch (error) {
@@ -249,10 +272,12 @@ export class TreeUpload {
     const onBytes = (bytes: number): void => {
       meter.doneBytes += bytes;
     };
-    if (file.sizeBytes < RESUMABLE_FROM_BYTES) {
-      const isLikelyNew = state === "empty" || (state instanceof ComparedFolder && there === undefined);
-      await this.#sendPlain(file.localPath, path, { onBytes, isLikelyNew });
-    } else await this.#sendResumable(file.localPath, path, onBytes);
+    const isLikelyNew = state === "empty" || (state instanceof ComparedFolder && there === undefined);
+    const send = (): Promise<void> =>
+      file.sizeBytes < RESUMABLE_FROM_BYTES
+        ? this.#sendPlain(file.localPath, path, { onBytes, isLikelyNew })
+        : this.#sendResumable(file.localPath, path, onBytes);
+    await (file.sizeBytes > LARGE_FILE_BYTES ? send() : this.#window.run(file.sizeBytes, send));
     meter.doneFiles++;
   }
 

@@ -3,17 +3,20 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { RemotePath } from "#client/connection/remote-path.ts";
-import { readStored, writeStored } from "#client/signin/stored-json.ts";
+import { readStored, type StoredFields, writeStored } from "#client/signin/stored-json.ts";
 import { UPLOAD_MEMORY_MAX, UPLOAD_MEMORY_MS } from "#client/terminal/limits.ts";
 import { removePrivateFile } from "#os/private-file.ts";
-import { isProcessAlive } from "#os/process-alive.ts";
-import type { SourceState } from "./local-source.ts";
+import { isProcessAlive, ownMark, stateOfMarked } from "#os/process-alive.ts";
+import { mayBeSameDisk } from "./local-disk.ts";
+import { hasCoarseTimes, type SourceState } from "./local-source.ts";
 import { removeOldFiles } from "./old-files.ts";
 
 /** A local file as it was when its upload began. */
 export interface UploadSource extends SourceState {
   /** Absolute path. */
   readonly path: string;
+  /** The disk of a file of this machine, by a name that outlives its device number where there is one. */
+  readonly disk?: string;
 }
 
 /**
@@ -34,16 +37,15 @@ export class UploadMemory {
    */
   async find(source: UploadSource, target: RemotePath): Promise<string | undefined> {
     const fields = await readStored(this.#path(source, target)).catch(() => undefined);
-    const pid = fields?.integer("pid");
-    if (pid !== undefined && pid !== process.pid && isProcessAlive(pid)) return undefined;
-    if (fields?.integer("size") !== source.sizeBytes) return undefined;
+    if (fields === undefined || isHeld(fields)) return undefined;
+    if (fields.integer("size") !== source.sizeBytes) return undefined;
     const isSame =
       fields.text("mtime_ns") === undefined
         ? fields.integer("mtime_ms") === source.mtimeMs && (await this.#isOlder(source, target))
         : fields.text("mtime_ns") === String(source.mtimeNs) &&
           fields.text("ctime_ns") === String(source.ctimeNs) &&
           (fields.text("version") ?? "") === (source.version ?? "");
-    return isSame ? fields.text("upload_id") : undefined;
+    return isSame && isOnItsDisk(fields, source) ? fields.text("upload_id") : undefined;
   }
 
   /** Records of 0.1.0 lack the time of the source's last change of any kind: it has to be before them. */
@@ -62,9 +64,10 @@ export class UploadMemory {
       mtime_ns: String(source.mtimeNs),
       ctime_ns: String(source.ctimeNs),
       version: source.version ?? "",
+      disk: source.disk ?? "",
       root: target.root,
       path: target.path,
-      pid: process.pid,
+      process: ownMark(),
     });
     await kept.catch(() => undefined);
   }
@@ -85,4 +88,26 @@ export class UploadMemory {
     const key = createHash("sha256").update(`${source.path}\0${root}\0${path}`).digest("hex").slice(0, 32);
     return join(this.#folder, `upload-${key}.json`);
   }
+}
+
+/**
+ * True while another process of this machine works on the upload. One of another machine may, which is not known:
+ * the server lets only the later one go on.
+ */
+function isHeld(fields: StoredFields): boolean {
+  const mark = fields.text("process");
+  if (mark !== undefined) return stateOfMarked(mark) === "lives";
+  // Records of 0.1.0 have the number alone.
+  const pid = fields.integer("pid");
+  return pid !== undefined && pid !== process.pid && isProcessAlive(pid);
+}
+
+/**
+ * False where the path leads to a file of another disk by now. Exact times tell two files apart, also where a device
+ * number has changed; a disk with coarse ones must be the same.
+ */
+function isOnItsDisk(fields: StoredFields, source: UploadSource): boolean {
+  const disk = fields.text("disk");
+  if (disk === undefined || source.disk === undefined) return true;
+  return hasCoarseTimes(source) ? disk === source.disk : mayBeSameDisk(disk, source.disk);
 }

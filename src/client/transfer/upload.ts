@@ -18,6 +18,7 @@ import {
   type UploadResponse,
   type UploadResponseSchema,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import { encodeChunkHead } from "#wire/proto/request-encoders.ts";
 import {
   changedWhileRead,
   isSameState,
@@ -202,7 +203,8 @@ export async function uploadChunks(
 const MESSAGE_BYTES = BLOCK_BYTES;
 
 async function begin(server: Server, target: UploadTarget): Promise<Upload> {
-  const upload = await server.channel.slicedUpload(FileServer.method.uploadFile, "chunk.data", server.stream);
+  const { uploadFile } = FileServer.method;
+  const upload = await server.channel.slicedUpload(uploadFile, "chunk.data", server.stream, encodeChunkHead);
   const header = {
     root: target.root,
     path: target.path,

@@ -40,6 +40,8 @@ test("each filter lets pass what it names, and all together what all let pass (D
   assert.equal(keys({ nodeId: "n2" }), "k3");
   assert.equal(keys({ isUnresolved: true }), "k5 k4 k3");
   assert.equal(keys({ isUnresolved: false }), "k5 k4 k3 k2 k1");
+  assert.equal(keys({ isResolved: true }), "k2 k1");
+  assert.equal(keys({ isResolved: true, isUnresolved: true }), "");
   assert.equal(
     keys({
       severities: new Set(["warning"]),

@@ -11,6 +11,7 @@ export interface AlertFilter {
   readonly types?: ReadonlySet<AlertType> | undefined;
   readonly nodeId?: string | undefined;
   readonly isUnresolved?: boolean | undefined;
+  readonly isResolved?: boolean | undefined;
 }
 
 /** Numbers of unresolved alerts. */
@@ -64,11 +65,12 @@ export function summarizeAlerts(alerts: Iterable<Alert>, audience: Audience): Al
 
 /** True for an alert that passes a filter. */
 export function passes(alert: Alert, filter: AlertFilter): boolean {
-  const { severities, types, nodeId, isUnresolved } = filter;
+  const { severities, types, nodeId, isUnresolved, isResolved } = filter;
   return (
     (severities === undefined || severities.has(alert.severity)) &&
     (types === undefined || types.has(alert.type)) &&
     (nodeId === undefined || alert.nodeId === nodeId) &&
-    (isUnresolved !== true || alert.resolved === undefined)
+    (isUnresolved !== true || alert.resolved === undefined) &&
+    (isResolved !== true || alert.resolved !== undefined)
   );
 }

@@ -280,6 +280,23 @@ test("state goes through a restart: open, muted and counts (A-10)", () => {
   assert.equal(again.openAlert(STORAGE.key)?.raisedCount, 2);
 });
 
+test("a wall clock that jumps ages no resolved alert, neither while it runs nor by a start before it is set (C-01)", () => {
+  const machine = new AlertStateMachine();
+  machine.apply([storage(81)], START);
+  machine.apply([storage(79)], after(1_000));
+  const jumped = (days: number, steadyMs: number): Moment => ({
+    wallMs: START.wallMs + days * 86_400_000,
+    steadyMs,
+  });
+  machine.expire(jumped(10_000, 2_000));
+  assert.equal([...machine.alerts()].length, 2);
+  const again = new AlertStateMachine(machine.state(), jumped(-10_000, 5));
+  again.expire(jumped(0, ALERT_KEPT_MS + 5));
+  assert.equal([...again.alerts()].length, 2);
+  again.expire(jumped(0, ALERT_KEPT_MS + 6));
+  assert.equal([...again.alerts()].length, 0);
+});
+
 test("resolved alerts: the newest 1,000 that visitors may see, as many of the others, none beyond 30 days (D11)", () => {
   const machine = new AlertStateMachine();
   let at = START;
@@ -495,7 +512,7 @@ test("what is restored is counted for its node too, and records come back in the
   assert.equal([...again.openAlerts()].length, 1);
   assert.equal(again.apply([storage(81)], after(20_000))[0]?.alert.raised_count, 3);
   // The older ones are removed first.
-  again.expire({ wallMs: START.wallMs + 1_000 + ALERT_KEPT_MS + 1, steadyMs: 0 });
+  again.expire(after(1_000 + ALERT_KEPT_MS + 1));
   const left = [...again.alerts()].filter(({ resolved }) => resolved !== undefined);
   assert.deepEqual([...new Set(left.map(({ resolved }) => resolved?.atMs))], [START.wallMs + 3_000]);
 });

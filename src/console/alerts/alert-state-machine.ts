@@ -64,12 +64,11 @@ export class AlertStateMachine {
       this.#byId.set(alert.id, alert);
       this.#raises.set(alert.key, Math.max(alert.raisedCount, this.#raises.get(alert.key) ?? 0));
       if (alert.resolved !== undefined) {
-        this.#resolved.add(alert);
+        this.#resolved.add(alert, steadyAt(alert.resolved.atMs, at));
         continue;
       }
       this.#putOpen(alert);
-      const agoMs = Math.max(0, at.wallMs - (alert.lastAtMs ?? alert.raisedAtMs));
-      if (alert.lastAtMs !== undefined) this.#lastSteadyMs.set(alert.key, at.steadyMs - agoMs);
+      if (alert.lastAtMs !== undefined) this.#lastSteadyMs.set(alert.key, steadyAt(alert.lastAtMs, at));
     }
   }
 
@@ -150,7 +149,7 @@ export class AlertStateMachine {
       if (overAfterMs !== undefined && at.steadyMs - lastMs >= overAfterMs)
         this.#end(open, undefined, at, events);
     }
-    this.#resolved.expire(at.wallMs);
+    this.#resolved.expire(at.steadyMs);
     return events;
   }
 
@@ -296,7 +295,7 @@ export class AlertStateMachine {
     } as const;
     const kept: Alert = { ...alert, id: alertId(alert), revision: 0 };
     this.#byId.set(kept.id, kept);
-    this.#resolved.add(kept);
+    this.#resolved.add(kept, at.steadyMs);
     return { kind: "recorded", alert: recordOf(kept), public: publicRecordOf(kept) };
   }
 
@@ -305,7 +304,7 @@ export class AlertStateMachine {
     this.#open.delete(alert.key);
     this.#countUser(alert, -1);
     this.#byId.set(alert.id, resolved);
-    this.#resolved.add(resolved);
+    this.#resolved.add(resolved, at.steadyMs);
     return { kind: "resolved", alert: recordOf(resolved), public: publicRecordOf(resolved) };
   }
 
@@ -347,6 +346,11 @@ export class AlertStateMachine {
     // The count is removed with the last record of its key.
     if (this.#raises.get(alert.key) === alert.raisedCount) this.#raises.delete(alert.key);
   }
+}
+
+/** The steady time of a moment that is kept as wall time: now for one that a wall clock has not reached. */
+function steadyAt(wallMs: number, at: Moment): number {
+  return at.steadyMs - Math.max(0, at.wallMs - wallMs);
 }
 
 /** Limits the count to what the file can hold, because the number comes from a node (M-05). */

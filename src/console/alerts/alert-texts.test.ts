@@ -31,6 +31,10 @@ test("sentences name the node, the number, its unit and its limit", () => {
     "The disk of fs-pi4 is 91.2 % full, above its limit of 80 %; 1.1 TiB of 12 TiB are free. At this pace it is full in 12 days.",
   );
   assert.equal(
+    said({ type: "cert_expiring", nodeName: "the console", value: 5 }),
+    "The certificate of the console ends in 5 days. One that the cluster's authority issued is renewed by itself: find out why this one is not. Renew one of another authority there.",
+  );
+  assert.equal(
     said({
       type: "quota_exceeded",
       username: "bob@example.com",

@@ -121,13 +121,13 @@ const TEXTS: Readonly<Record<AlertType, Texts>> = {
     }),
   },
   cert_expiring: {
-    now: ({ node, value }) => ({
+    now: ({ node, value, detail }) => ({
       title:
-        (value ?? 0) <= 0 ? `The certificate of ${node} has ended` : `The certificate of ${node} ends soon`,
+        (value ?? 0) < 0 ? `The certificate of ${node} has ended` : `The certificate of ${node} ends soon`,
       message:
-        (value ?? 0) <= 0
+        (value ?? 0) < 0
           ? `The certificate of ${node} has ended: others refuse to talk to it. Renew it now.`
-          : `The certificate of ${node} ends in ${days(value)}. Nodes renew theirs by themselves, so find out why this one has not.`,
+          : `The certificate of ${node} ends in ${value === 0 ? "less than a day" : days(value)}. ${detail["authority"] === undefined ? "One that the cluster's authority issued is renewed by itself: find out why this one is not. Renew one of another authority there." : "Make a new one in time: every certificate of the cluster ends with it."}`,
     }),
     over: ({ node, value }) => ({
       title: `The certificate of ${node} is renewed`,

@@ -126,9 +126,15 @@ test("events of a MetaServer that is not watched any more are news when it comes
 
 test("a MetaServer's absence is told without a reason, and its return without a length, where none is known", () => {
   const readings = [
-    { address: "a:1", isLate: true, isOffline: true, lastSeenWallMs: RAISED_MS, reason: undefined },
-    { address: "b:1", isLate: false, isOffline: false, lastSeenWallMs: RAISED_MS, reason: undefined },
-  ];
+    { address: "a:1", isLate: true, isOffline: true },
+    { address: "b:1", isLate: false, isOffline: false },
+  ].map((each) => ({
+    ...each,
+    lastSeenWallMs: RAISED_MS,
+    reason: undefined,
+    certDaysLeft: null,
+    authorityDaysLeft: null,
+  }));
   const found = metaServerConditions(readings, RAISED_MS / 1_000 + 60, {
     sinceUnix: () => undefined,
     standing: [],

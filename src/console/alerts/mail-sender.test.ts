@@ -131,6 +131,61 @@ test("an address that does not exist is refused for good; a mailbox that is busy
   assert.equal((await sender.send(queued, never)).kind, "failed");
 });
 
+test("a recipient that is refused for good keeps the mail from nobody else, and is told by address and number", async () => {
+  const server = new MailServer();
+  const sender = createMailSender(settings(await server.listen()), "");
+  server.answers = { "RCPT boss@example.net": "550 no such user here s3cret" };
+  assert.deepEqual(await sender.send(queued, never), {
+    kind: "partly",
+    why: "it answered 550 for boss@example.net; the other recipients have the mail",
+    isOpen: false,
+  });
+  assert.deepEqual(server.mails[0]?.to, ["ops@example.net"]);
+  await server.close();
+});
+
+test("a recipient that is busy gets the mail by another try, and nobody else gets it twice", async () => {
+  const server = new MailServer();
+  const to = ["ops@example.net", "boss@example.net", "gone@example.net"];
+  const sender = createMailSender(settings(await server.listen(), { to }), "");
+  server.answers = { "RCPT boss@example.net": "451 busy", "RCPT gone@example.net": "550 no" };
+  const first = await sender.send(queued, never);
+  assert.deepEqual(first, {
+    kind: "partly",
+    why: "it answered 550 for gone@example.net, 451 for boss@example.net; the other recipients have the mail",
+    isOpen: true,
+  });
+  for (const answers of [server.answers, { MAIL: "421 not now" }, { BODY: "452 full" }]) {
+    server.answers = answers;
+    assert.deepEqual(await sender.send(queued, never), first);
+  }
+  server.answers = {};
+  assert.deepEqual(await sender.send(queued, never), {
+    kind: "partly",
+    why: "it answered 550 for gone@example.net; the other recipients have the mail",
+    isOpen: false,
+  });
+  assert.deepEqual(
+    server.mails.map((mail) => mail.to),
+    [["ops@example.net"], ["boss@example.net"]],
+  );
+  assert.match(server.mails[1]?.data ?? "", /^To: ops@example\.net, boss@example\.net/m);
+  assert.deepEqual(await sender.send({ ...queued, seq: 8 }, never), { kind: "delivered" });
+  assert.deepEqual(server.mails[2]?.to, to);
+  await server.close();
+});
+
+test("a busy recipient that is refused for good at the next try is not tried a third time", async () => {
+  const server = new MailServer();
+  const sender = createMailSender(settings(await server.listen()), "");
+  server.answers = { "RCPT boss@example.net": "451 busy" };
+  await sender.send(queued, never);
+  server.answers = { "RCPT boss@example.net": "550 no" };
+  const second = await sender.send(queued, never);
+  assert.deepEqual([second.kind, second.kind === "partly" && second.isOpen], ["partly", false]);
+  await server.close();
+});
+
 test("a server that says nothing is left when the time is over", async () => {
   const server = new MailServer();
   server.answers = { EHLO: "" };

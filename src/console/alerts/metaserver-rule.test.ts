@@ -10,6 +10,8 @@ const reading = (address: string, overrides: Partial<MetaServerReading> = {}): M
   isLate: false,
   isOffline: false,
   lastSeenWallMs: 1_790_000_000_999,
+  certDaysLeft: null,
+  authorityDaysLeft: null,
   reason: undefined,
   ...overrides,
 });

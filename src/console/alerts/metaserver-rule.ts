@@ -14,6 +14,9 @@ export interface MetaServerReading {
   readonly lastSeenWallMs: number;
   /** Why it does not answer; undefined while it does. */
   readonly reason: string | undefined;
+  /** Whole days until its certificate ends, and the authority's; null while unknown, and without one. */
+  readonly certDaysLeft: number | null;
+  readonly authorityDaysLeft: number | null;
 }
 
 /**

@@ -148,6 +148,39 @@ export function offlineCondition(
   };
 }
 
+/** Holders of certificates beside nodes; no node's id has a blank. */
+const HOLDERS = {
+  console: { about: undefined, name: "the console" },
+  metaserver: { about: "a metaserver", name: "a MetaServer" },
+  authority: { about: "the authority", name: "the cluster's authority" },
+} as const;
+
+/**
+ * The condition of a certificate that is no node's, by its whole days left: null while unknown, undefined where
+ * nobody has one.
+ */
+export function certificateCondition(
+  holder: keyof typeof HOLDERS,
+  daysLeft: number | null | undefined,
+): Condition {
+  const { about, name } = HOLDERS[holder];
+  return {
+    key: alertKey("cert_expiring", about),
+    type: "cert_expiring",
+    nodeName: name,
+    ...(holder === "authority" ? { detail: { authority: 1 } } : {}),
+    ...(daysLeft === undefined ? { level: "clear" } : certificate(daysLeft)),
+  };
+}
+
+/** The fewest days of several: of unknown ones one may have fewer, so that none is clear for their sake. */
+export function fewestDays(all: readonly (number | null)[]): number | null | undefined {
+  if (all.length === 0) return undefined;
+  const known = all.filter((days) => days !== null);
+  const fewest = Math.min(...known);
+  return known.length < all.length && !(fewest < CERTIFICATE_WARNING_DAYS) ? null : fewest;
+}
+
 type Level = Omit<Condition, "key" | "type">;
 
 function storage(gauges: NodeGauges, fullInDays: number | undefined): Level {

@@ -24,6 +24,8 @@ export interface FinishedNotification<N = Notice> {
   readonly queued: QueuedNotification<N>;
   readonly state: "delivered" | "refused" | "expired";
   readonly tries: number;
+  /** Of a delivered mail: which of its recipients do not have it, and why. */
+  readonly missed?: string | undefined;
 }
 
 /** What delivery to one receiver needs. */
@@ -40,6 +42,8 @@ export interface NotificationDeliveryDeps<N = Notice> {
 export class NotificationDelivery<N = Notice> {
   readonly #deps: NotificationDeliveryDeps<N>;
   readonly #abort = new AbortController();
+  /** Since when each message has waited, on the steady clock: a wall clock that is set makes none older. */
+  readonly #sinceMs = new Map<number, number>();
   #isStopped = false;
   /** Messages up to this number are recorded as sent, so that they may be delivered. */
   #upToSeq = 0;
@@ -58,6 +62,9 @@ export class NotificationDelivery<N = Notice> {
   /** Releases messages up to a number for delivery. */
   release(upToSeq: number): void {
     this.#upToSeq = Math.max(this.#upToSeq, upToSeq);
+    for (const queued of this.#deps.queue.waiting()) {
+      if (queued.receiver === this.#deps.receiver.name) this.#noteWaiting(queued);
+    }
     if (this.#running !== undefined || this.#isStopped) return;
     if (this.#next() === undefined) return;
     this.#running = this.#run().finally(() => {
@@ -97,19 +104,29 @@ export class NotificationDelivery<N = Notice> {
     cancel();
   }
 
+  /** A message of an earlier run is as old as the wall clock says at the start. */
+  #noteWaiting({ seq, createdWallMs }: QueuedNotification<N>): number {
+    const { clock } = this.#deps;
+    const known = this.#sinceMs.get(seq);
+    if (known !== undefined) return known;
+    const sinceMs = clock.steadyMs() - Math.max(0, clock.wallMs() - createdWallMs);
+    this.#sinceMs.set(seq, sinceMs);
+    return sinceMs;
+  }
+
   #next(): QueuedNotification<N> | undefined {
     return this.#deps.queue.next(this.#deps.receiver.name, this.#upToSeq);
   }
 
   async #run(): Promise<void> {
     for (let queued = this.#next(); queued !== undefined && !this.#isStopped; queued = this.#next()) {
-      if (this.#deps.clock.wallMs() - queued.createdWallMs > NOTIFICATION_LIFETIME_MS) {
+      if (this.#deps.clock.steadyMs() - this.#noteWaiting(queued) > NOTIFICATION_LIFETIME_MS) {
         await this.#finish(queued, "expired");
         continue;
       }
       const result = await this.#threeTries(queued);
+      if (mayImprove(result) && this.#isStopped) return;
       if (result.kind === "failed") {
-        if (this.#isStopped) return;
         this.#fail(result.why);
         await this.#pause(this.#restMs);
         this.#restMs = Math.min(2 * this.#restMs, NOTIFICATION_REST_MS.longest);
@@ -117,10 +134,13 @@ export class NotificationDelivery<N = Notice> {
         this.#fail(result.why);
         await this.#finish(queued, "refused");
       } else {
+        const missed = result.kind === "partly" ? result.why : undefined;
         this.#lastError = undefined;
+        // Its other recipients do not wait for one that accepts nothing.
+        if (missed !== undefined) this.#fail(missed);
         this.#restMs = NOTIFICATION_REST_MS.first;
         this.#lastDeliveryWallMs = this.#deps.clock.wallMs();
-        await this.#finish(queued, "delivered");
+        await this.#finish(queued, "delivered", missed);
       }
     }
   }
@@ -128,7 +148,7 @@ export class NotificationDelivery<N = Notice> {
   async #threeTries(queued: QueuedNotification<N>): Promise<TryResult> {
     for (const [at, pauseMs] of [...NOTIFICATION_RETRY_MS, undefined].entries()) {
       const result = await this.#tryOnce(queued);
-      if (result.kind !== "failed" || pauseMs === undefined || this.#isStopped) return result;
+      if (!mayImprove(result) || pauseMs === undefined || this.#isStopped) return result;
       this.#deps.log.warn("notice_try_failed", {
         receiver: this.#deps.receiver.name,
         notice: queued.seq,
@@ -153,10 +173,15 @@ export class NotificationDelivery<N = Notice> {
     }
   }
 
-  async #finish(queued: QueuedNotification<N>, state: FinishedNotification["state"]): Promise<void> {
+  async #finish(
+    queued: QueuedNotification<N>,
+    state: FinishedNotification["state"],
+    missed?: string,
+  ): Promise<void> {
+    this.#sinceMs.delete(queued.seq);
     // A message that was dropped during its try is counted as dropped.
     if (!(await this.#deps.queue.remove(queued.seq))) return;
-    this.#deps.onFinished({ queued, state, tries: this.triesOf(queued.seq) });
+    this.#deps.onFinished({ queued, state, tries: this.triesOf(queued.seq), missed });
     if (state === "delivered") return;
     this.#deps.log.error(`notice_${state}`, { receiver: queued.receiver, notice: queued.seq });
   }
@@ -176,4 +201,9 @@ export class NotificationDelivery<N = Notice> {
     if (this.#isStopped) this.#wake();
     return promise;
   }
+}
+
+/** True where another try may reach whom this one did not. */
+function mayImprove(result: TryResult): result is Extract<TryResult, { readonly kind: "failed" | "partly" }> {
+  return result.kind === "failed" || (result.kind === "partly" && result.isOpen);
 }

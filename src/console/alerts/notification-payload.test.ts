@@ -161,8 +161,20 @@ test("the end of an absence says for how long, and the end of a happening that i
   const away = mailText(notice({ ...over, key: "node_offline:n1", type: "node_offline" }), "");
   assert.equal(away.subject, "[grove over] pi-1 is online again");
   assert.match(away.text, /answers again after 10 min/);
+  const setBack = { ...over, type: "node_offline" as const, endsAtMs: over.startsAtMs - 3_600_000 };
+  assert.match(mailText(notice(setBack), "").text, /answers again after 0 s/, "of a clock that was set back");
   const tried = mailText(notice({ ...over, key: "mock_token:n1", type: "mock_token" }), "");
   assert.equal(tried.subject, "[grove over] Over: Somebody tried a mock token on pi-1");
+});
+
+test("the end of an alert about a node that has left the cluster does not say that all is well", () => {
+  const gone = { ...over, detail: { gone: 1 } };
+  for (const alert of [gone, { ...gone, key: "node_offline:n1", type: "node_offline" as const }]) {
+    const { subject, text } = mailText(notice(alert), "");
+    assert.match(subject, /^\[grove over\] No longer watched: pi-1 is (?:70 % full|offline)$/);
+    assert.match(text, /pi-1 is not in the cluster any more\. Last known: /);
+    assert.doesNotMatch(text, /has room again|answers again/);
+  }
 });
 
 test("a flapping alert says that it flaps and that nothing more is told for now (D11)", () => {

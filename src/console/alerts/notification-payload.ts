@@ -139,7 +139,11 @@ function textFor(alert: NotificationAlert): AlertText {
 }
 
 function overText(alert: NotificationAlert, facts: TextFacts, before: AlertText): AlertText {
-  const awayMs = (alert.endsAtMs ?? alert.startsAtMs) - alert.startsAtMs;
+  if (alert.detail?.["gone"] !== undefined) {
+    const title = `No longer watched: ${before.title}`;
+    return { title, message: `${facts.node} is not in the cluster any more. Last known: ${before.message}` };
+  }
+  const awayMs = Math.max(0, (alert.endsAtMs ?? alert.startsAtMs) - alert.startsAtMs);
   // The end of an absence is a record of a type of its own.
   if (alert.type === "node_offline") {
     return textOf("node_online", { ...facts, detail: { away_seconds: awayMs / 1_000 } }, false);

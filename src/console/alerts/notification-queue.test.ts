@@ -85,3 +85,18 @@ test("what cannot be written waits in memory", async () => {
   assert.equal(queue.next("a", 1)?.seq, 1);
   assert.equal(await queue.remove(1), true);
 });
+
+test("a receiver with many messages displaces its own, and not those of others (D11)", async () => {
+  const queue = await open(4);
+  const to = ["ops", "users", "users", "users", "users", "users", "ops"];
+  const { dropped } = await queue.add(to.map(message));
+  assert.deepEqual(
+    dropped.map(({ seq, receiver }) => [seq, receiver]),
+    [
+      [2, "users"],
+      [3, "users"],
+      [4, "users"],
+    ],
+  );
+  assert.deepEqual(numbers(await open(4)), [1, 5, 6, 7]);
+});

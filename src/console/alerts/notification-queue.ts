@@ -8,7 +8,7 @@ import { makePrivateFolder } from "#os/private-folder.ts";
 import { readStateFile } from "#os/state-file.ts";
 import { type Notice, notificationShape } from "./notification.ts";
 
-/** Messages in the queue on disk; beyond, the oldest are dropped and counted (decision D11). */
+/** Messages in the queue on disk; beyond, the oldest of the receiver with the most are dropped (D11). */
 const NOTIFICATION_QUEUE_MAX = 1_000;
 
 /** One message for one receiver. */
@@ -107,7 +107,10 @@ export class NotificationQueue<N = Notice> {
     return undefined;
   }
 
-  /** Adds messages in order; resolves when on stable storage. Returns the dropped ones, oldest first. */
+  /**
+   * Adds messages in order; resolves when on stable storage. Returns the dropped ones: a receiver that gets a
+   * message for each user displaces its own, and not what others wait for.
+   */
   async add(
     messages: readonly Omit<QueuedNotification<N>, "seq">[],
   ): Promise<{ readonly dropped: readonly QueuedNotification<N>[] }> {
@@ -121,11 +124,11 @@ export class NotificationQueue<N = Notice> {
       } catch (error) {
         this.#deps.log.error("notice_not_kept", { error: errorText(error) });
       }
-      const oldest = this.#waiting.values().next();
-      if (this.#waiting.size > (this.#deps.capacity ?? NOTIFICATION_QUEUE_MAX) && oldest.done !== true) {
-        dropped.push(oldest.value);
-        await this.remove(oldest.value.seq);
-      }
+      if (this.#waiting.size <= (this.#deps.capacity ?? NOTIFICATION_QUEUE_MAX)) continue;
+      const oldest = this.next(this.#mostWaited(), this.#lastSeq);
+      if (oldest === undefined) continue;
+      dropped.push(oldest);
+      await this.remove(oldest.seq);
     }
     return { dropped };
   }
@@ -140,6 +143,14 @@ export class NotificationQueue<N = Notice> {
       this.#deps.log.error("notice_not_removed", { error: errorText(error) });
     });
     return wasThere;
+  }
+
+  /** The receiver with the most messages; of several, that of the oldest. */
+  #mostWaited(): string {
+    const counts = new Map<string, number>();
+    for (const { receiver } of this.#waiting.values()) counts.set(receiver, (counts.get(receiver) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    return [...counts].find(([, count]) => count === most)?.[0] ?? "";
   }
 
   #path(seq: number): string {

@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "./condition.ts";
 import { diskCondition, nodeCondition, ServiceRun } from "./notification-service.fixture.ts";
-import { NOTIFICATION_KEYS_MAX, NotificationService } from "./notification-service.ts";
+import {
+  NOTIFICATION_KEYS_MAX,
+  NOTIFICATION_USER_KEYS_MAX,
+  NotificationService,
+} from "./notification-service.ts";
 import { NOTIFICATION_ALERTS_MAX } from "./tracked-alert.ts";
 
 const QUIET_START = 60;
@@ -338,8 +342,9 @@ test("a key whose subject is gone is over", () => {
   );
 });
 
-test("memory is bounded: calm keys are forgotten, and more bad ones than fit are counted", () => {
-  const service = new NotificationService({
+const AT = { wallMs: 1_790_000_000_000, steadyMs: 60_000 };
+const bare = (): NotificationService =>
+  new NotificationService({
     groupBy: ["alertname"],
     groupMs: 0,
     repeatMs: 1e9,
@@ -347,22 +352,42 @@ test("memory is bounded: calm keys are forgotten, and more bad ones than fit are
     isSilenced: () => false,
     isMaintained: () => false,
   });
-  const at = { wallMs: 1_790_000_000_000, steadyMs: 60_000 };
-  const users = (count: number, level: "warning" | "clear"): Condition[] =>
-    Array.from({ length: count }, (_, n) => ({
-      key: `quota_exceeded:${n}`,
-      type: "quota_exceeded",
-      level,
-      username: `${n}`,
-    }));
-  service.observe(users(NOTIFICATION_KEYS_MAX + 5, "warning"), [], at);
-  assert.equal(service.unwatched, 5);
-  assert.equal(service.alerts(at).length, NOTIFICATION_KEYS_MAX);
-  service.tick(at);
-  service.observe(users(NOTIFICATION_KEYS_MAX, "clear"), [], { ...at, steadyMs: 65_000 });
-  service.observe([], [], { ...at, steadyMs: 665_000 });
-  service.tick({ ...at, steadyMs: 665_000 });
-  service.tick({ ...at, steadyMs: 665_000 + 31 * 60_000 });
-  service.observe(users(NOTIFICATION_KEYS_MAX, "warning"), [], { ...at, steadyMs: 2_600_000 });
-  assert.equal(service.unwatched, 0);
+const many = (
+  count: number,
+  type: "corruption" | "quota_exceeded",
+  level: "warning" | "clear",
+): Condition[] => Array.from({ length: count }, (_, n) => ({ key: `${type}:${n}`, type, level }));
+
+test("memory is bounded: calm keys are forgotten, and more bad ones than fit are counted", () => {
+  for (const [type, most] of [
+    ["corruption", NOTIFICATION_KEYS_MAX],
+    ["quota_exceeded", NOTIFICATION_USER_KEYS_MAX],
+  ] as const) {
+    const service = bare();
+    service.observe(many(most + 5, type, "warning"), [], AT);
+    assert.equal(service.unwatched, 5);
+    assert.equal(service.alerts(AT).length, most);
+    service.tick(AT);
+    service.observe(many(most, type, "clear"), [], { ...AT, steadyMs: 65_000 });
+    service.observe([], [], { ...AT, steadyMs: 665_000 });
+    service.tick({ ...AT, steadyMs: 665_000 });
+    service.tick({ ...AT, steadyMs: 665_000 + 31 * 60_000 });
+    service.observe(many(most, type, "warning"), [], { ...AT, steadyMs: 2_600_000 });
+    assert.equal(service.unwatched, 0);
+  }
+});
+
+test("however many quotas are full, also before a restart, a node's alert is sent (D11, M-05)", () => {
+  const before = bare();
+  const quotas = many(2 * NOTIFICATION_KEYS_MAX, "quota_exceeded", "warning");
+  before.observe(quotas, [], AT);
+  before.tick(AT);
+  const after = bare();
+  after.restore(before.kept(AT), AT);
+  for (const service of [before, after]) {
+    service.observe([...quotas, nodeCondition("corruption", "n1", "critical")], [], AT);
+    const told = service.tick(AT).flatMap(({ alerts }) => alerts.map(({ key }) => key));
+    assert.ok(told.includes("corruption:n1"));
+    assert.equal(service.unwatched, quotas.length - NOTIFICATION_USER_KEYS_MAX);
+  }
 });

@@ -3,6 +3,7 @@ import type { AlertType } from "#wire/webapi/alert.ts";
 import type { MUTE_REASONS } from "#wire/webapi/notification.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import type { Notice, NotificationAlert } from "./notification.ts";
+import { type Group, type GroupLabel, NotificationGroups } from "./notification-groups.ts";
 import { HAPPENING, NOTIFICATION_RULES } from "./notification-rules.ts";
 import {
   afterChange,
@@ -26,6 +27,7 @@ import {
   type Subject,
   subjectOf,
   type TrackedAlert,
+  usersOf,
   worseOf,
 } from "./tracked-alert.ts";
 
@@ -33,9 +35,8 @@ import {
 const NOTIFICATION_START_HOLD_MS = 30_000;
 /** Keys that are watched at once; further ones are counted and not sent until others have cleared. */
 export const NOTIFICATION_KEYS_MAX = 5_000;
-
-/** Labels by which alerts are grouped. */
-export type GroupLabel = "alertname" | "node_id" | "username";
+/** Those of them that are about single users: however many quotas are full, a node's alert is sent. */
+export const NOTIFICATION_USER_KEYS_MAX = 2_500;
 
 /** Why an alert is not sent now. */
 export type MuteReason = (typeof MUTE_REASONS)[number];
@@ -48,13 +49,6 @@ export interface NotificationServiceOptions {
   readonly startedSteadyMs: number;
   readonly isSilenced: (labels: SilenceLabels) => boolean;
   readonly isMaintained: (type: AlertType, nodeId: string | undefined) => boolean;
-}
-
-/** One group: when its news are due, and when it was last sent; steady milliseconds. */
-interface Group {
-  readonly labels: Readonly<Record<string, string>>;
-  dueMs: number | undefined;
-  lastSentMs: number | undefined;
 }
 
 type News = "raised" | "worse" | "flapping" | "over";
@@ -71,17 +65,22 @@ export interface ServiceAlert {
 export class NotificationService {
   readonly #options: NotificationServiceOptions;
   readonly #tracked = new Map<string, TrackedAlert>();
-  readonly #groups = new Map<string, Group>();
+  /** Number of tracked alerts about single users. */
+  #userKeys = 0;
+  readonly #groups: NotificationGroups;
   /** Nodes that do not answer, which mutes all their other alerts. */
   readonly #down = new Set<string>();
+  /** Events of the start and those that an earlier run has not told: they wait for the end of the hold. */
+  readonly #held = new Map<string, Occurrence>();
   #unwatched = 0;
 
   constructor(options: NotificationServiceOptions) {
     this.#options = options;
+    this.#groups = new NotificationGroups(options.groupBy);
   }
 
   /**
-   * Bad readings of the last round that were ignored because NOTIFICATION_KEYS_MAX other keys are watched.
+   * Bad readings of the last round that were ignored because of NOTIFICATION_KEYS_MAX and its part for users.
    */
   get unwatched(): number {
     return this.#unwatched;
@@ -99,7 +98,7 @@ export class NotificationService {
       if (condition.type === "node_offline") this.#noteNode(condition);
     }
     const happened = new Set<string>();
-    for (const occurrence of occurrences) {
+    for (const occurrence of this.#due(occurrences, at)) {
       happened.add(occurrence.key);
       // Muted events are never sent, because they are over before the mute is.
       if (occurrence.level === "info" || this.#outerMute(occurrence, occurrence.level) !== undefined)
@@ -116,6 +115,26 @@ export class NotificationService {
     }
   }
 
+  /** An event has no later reading that would raise it after the start's hold, so it waits for its end. */
+  #due(occurrences: readonly Occurrence[], at: Moment): readonly Occurrence[] {
+    if (!this.#isStarting(at)) {
+      const due = [...this.#held.values(), ...occurrences];
+      this.#held.clear();
+      return due;
+    }
+    for (const occurrence of occurrences) {
+      const { key, level } = occurrence;
+      if (level === "info" || this.#held.get(key)?.level === "critical") continue;
+      if (this.#held.size < NOTIFICATION_KEYS_MAX || this.#held.has(key)) this.#held.set(key, occurrence);
+      else this.#unwatched++;
+    }
+    return [];
+  }
+
+  #isStarting({ steadyMs }: Moment): boolean {
+    return steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS;
+  }
+
   /** Records an operator's acknowledgement: no repeats until the alert becomes worse. */
   acked(key: string): boolean {
     const tracked = this.#tracked.get(key);
@@ -124,39 +143,60 @@ export class NotificationService {
     return true;
   }
 
-  /** Ends the alert of a key that is no longer evaluated, such as that of a removed node. */
-  forget(key: string, at: Moment): void {
+  /**
+   * Ends the alert of a key that is no longer evaluated. With isGone its subject has left the cluster, and
+   * whether it is well again nobody knows.
+   */
+  forget(key: string, at: Moment, isGone = false): void {
     const tracked = this.#tracked.get(key);
     if (tracked === undefined || tracked.watch.level === "none") return;
     tracked.watch = CALM;
     tracked.endsAtMs = at.wallMs;
+    if (isGone) tracked.subject = { ...tracked.subject, detail: { ...tracked.subject.detail, gone: 1 } };
     if (tracked.type === "node_offline" && tracked.subject.nodeId !== undefined) {
       this.#down.delete(tracked.subject.nodeId);
     }
   }
 
+  /** The nodes that open alerts are about. */
+  nodeIds(): ReadonlySet<string> {
+    return new Set(
+      [...this.#tracked.values()].flatMap(({ subject: { nodeId }, watch }) =>
+        nodeId === undefined || watch.level === "none" ? [] : [nodeId],
+      ),
+    );
+  }
+
+  /** Ends all alerts of a node that is gone. */
+  forgetNode(nodeId: string, at: Moment): void {
+    for (const { key, subject } of this.#tracked.values())
+      if (subject.nodeId === nodeId) this.forget(key, at, true);
+    this.#down.delete(nodeId);
+  }
+
   /** Returns the messages that are due and marks them as sent. Called about once a second. */
   tick(at: Moment): Notice[] {
-    if (at.steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS) return [];
+    if (this.#isStarting(at)) return [];
     const byGroup = new Map<string, TrackedAlert[]>();
     for (const tracked of this.#tracked.values()) {
       this.#age(tracked, at);
       if (tracked.told === undefined && tracked.flaps === STEADY && isCalm(tracked.watch)) {
         this.#tracked.delete(tracked.key);
+        this.#userKeys -= usersOf(tracked);
         continue;
       }
-      const name = this.#groupName(tracked);
+      const name = this.#groups.nameOf(tracked);
       const members = byGroup.get(name);
       if (members === undefined) byGroup.set(name, [tracked]);
       else members.push(tracked);
     }
-    for (const name of this.#groups.keys()) if (!byGroup.has(name)) this.#groups.delete(name);
+    this.#groups.keepOnly(byGroup);
     return [...byGroup].flatMap(([name, members]) => this.#tickGroup(name, members, at));
   }
 
   /** Every open alert, for operators. */
   alerts(at: Moment): ServiceAlert[] {
-    const isStarting = at.steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS;
+    const isStarting = this.#isStarting(at);
     return [...this.#tracked.values()].flatMap((tracked) => {
       const { level } = tracked.watch;
       if (level === "none") return [];
@@ -165,16 +205,24 @@ export class NotificationService {
     });
   }
 
-  /** The state that survives a restart: what was sent, and when. */
+  /** The state that survives a restart: what was sent, and when; and events that are still to be sent. */
   kept(at: Moment): StoredNotifications {
     const alerts = [...this.#tracked.values()].flatMap((tracked): StoredNotificationAlert[] => {
       const { key, type, isHappening, subject, told, startsAtMs, isAcked } = tracked;
       return told === undefined ? [] : [{ key, type, isHappening, ...subject, told, startsAtMs, isAcked }];
     });
-    const groups = [...this.#groups.values()].flatMap(({ labels, lastSentMs }) =>
-      lastSentMs === undefined ? [] : [{ labels, lastSentWallMs: at.wallMs - (at.steadyMs - lastSentMs) }],
+    const untold = [...this.#tracked.values()].flatMap(({ key, type, isHappening, subject, told, watch }) =>
+      !isHappening || told !== undefined || watch.level === "none"
+        ? []
+        : [{ key, type, level: watch.level, ...subject }],
     );
-    return { alerts, groups };
+    const held = [...this.#held.values()].map(({ key, type, level, ...fact }) => ({
+      key,
+      type,
+      level: worseOf(level === "info" ? "none" : level, undefined),
+      ...subjectOf(fact),
+    }));
+    return { alerts, groups: this.#groups.kept(at), untold: [...untold, ...held] };
   }
 
   /** Restores what an earlier run sent: alerts stay open until readings clear them. */
@@ -197,24 +245,24 @@ export class NotificationService {
         startsAtMs,
         isAcked,
       };
-      this.#tracked.set(key, { ...tracked, endsAtMs: at.wallMs, told: { ...told } });
+      this.#track({ ...tracked, endsAtMs: at.wallMs, told: { ...told } });
     }
-    for (const { labels, lastSentWallMs } of kept.groups) {
-      const agoMs = Math.max(0, at.wallMs - lastSentWallMs);
-      this.#groups.set(nameOf(labels), { labels, dueMs: undefined, lastSentMs: at.steadyMs - agoMs });
+    for (const { key, type, level, ...subject } of kept.untold) {
+      this.#held.set(key, { key, type, level, ...defined(subject) });
     }
+    this.#groups.restore(kept.groups, at);
   }
 
   #read(fact: Condition | Occurrence, reading: Reading, at: Moment, isHappening = false): void {
     const known = this.#tracked.get(fact.key);
     const isBad = reading.level === "warning" || reading.level === "critical";
     if (known === undefined && !isBad) return;
-    if (known === undefined && this.#tracked.size >= NOTIFICATION_KEYS_MAX) {
+    if (known === undefined && !this.#hasRoom(fact)) {
       this.#unwatched++;
       return;
     }
     const tracked = known ?? newcomer(fact, isHappening);
-    if (known === undefined) this.#tracked.set(fact.key, tracked);
+    if (known === undefined) this.#track(tracked);
     if (isBad) {
       tracked.subject = subjectOf(fact);
       tracked.groupName = undefined;
@@ -226,9 +274,21 @@ export class NotificationService {
     if (isOver) tracked.subject = { ...tracked.subject, ...subjectOf(fact) };
   }
 
+  #track(tracked: TrackedAlert): void {
+    this.#tracked.set(tracked.key, tracked);
+    this.#userKeys += usersOf(tracked);
+  }
+
+  #hasRoom(fact: Pick<Condition, "type">): boolean {
+    if (usersOf(fact) > 0 && this.#userKeys >= NOTIFICATION_USER_KEYS_MAX) return false;
+    // A version before, which knew no such part, may have left more of them than that.
+    const surplus = Math.max(0, this.#userKeys - NOTIFICATION_USER_KEYS_MAX);
+    return this.#tracked.size - surplus < NOTIFICATION_KEYS_MAX;
+  }
+
   #step(tracked: TrackedAlert, reading: Reading, at: Moment): void {
     const before = tracked.watch;
-    const mayRaise = at.steadyMs - this.#options.startedSteadyMs >= NOTIFICATION_START_HOLD_MS;
+    const mayRaise = !this.#isStarting(at);
     const rule = tracked.isHappening ? HAPPENING : NOTIFICATION_RULES[tracked.type];
     tracked.watch = afterReading(before, reading, rule, { steadyMs: at.steadyMs, mayRaise });
     const { level } = tracked.watch;
@@ -257,7 +317,7 @@ export class NotificationService {
   }
 
   #tickGroup(name: string, members: readonly TrackedAlert[], at: Moment): Notice[] {
-    const group = this.#group(name, members);
+    const group = this.#groups.of(name, members);
     const news = members.flatMap((tracked) => {
       const what = this.#newsOf(tracked);
       return what === undefined ? [] : [{ tracked, what }];
@@ -336,28 +396,4 @@ export class NotificationService {
     const labels = { type, severity: level, ...defined({ node_id: nodeId, username }) };
     return this.#options.isSilenced(labels) ? "silence" : undefined;
   }
-
-  #groupName(tracked: TrackedAlert): string {
-    tracked.groupName ??= nameOf(this.#groupLabels(tracked));
-    return tracked.groupName;
-  }
-
-  #groupLabels({ type, subject }: TrackedAlert): Record<string, string> {
-    const all = { alertname: type, node_id: subject.nodeId ?? "", username: subject.username ?? "" };
-    return Object.fromEntries(this.#options.groupBy.map((label) => [label, all[label]]));
-  }
-
-  #group(name: string, members: readonly TrackedAlert[]): Group {
-    const known = this.#groups.get(name);
-    const [first] = members;
-    if (known !== undefined) return known;
-    const labels = first === undefined ? {} : this.#groupLabels(first);
-    const group: Group = { labels, dueMs: undefined, lastSentMs: undefined };
-    this.#groups.set(name, group);
-    return group;
-  }
-}
-
-function nameOf(labels: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

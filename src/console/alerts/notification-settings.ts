@@ -5,7 +5,7 @@ import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
 import { readPrivateFile } from "#os/private-file.ts";
-import type { GroupLabel } from "./notification-service.ts";
+import type { GroupLabel } from "./notification-groups.ts";
 import { USER_NOTICE_SUBJECTS, type UserNoticeSubject } from "./user-notice.ts";
 
 /** Time within which news are sent together (decision D11). */

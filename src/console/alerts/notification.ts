@@ -8,6 +8,16 @@ import { ALERT_TYPES } from "#wire/webapi/alert.ts";
  */
 const REASONS = ["raised", "worse", "flapping", "over", "repeat", "standing"] as const;
 
+/** The subject of an alert, in a message and in a file. */
+export const subjectShape = {
+  nodeId: z.string().optional(),
+  nodeName: z.string().optional(),
+  username: z.string().optional(),
+  value: z.number().optional(),
+  threshold: z.number().optional(),
+  detail: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+};
+
 /** One alert in a message. Times are wall milliseconds. */
 const notificationAlert = z.object({
   key: z.string(),
@@ -17,12 +27,7 @@ const notificationAlert = z.object({
   severity: z.enum(["warning", "critical"]),
   /** The worst level sent since it was raised: receivers of critical alerts also get their end. */
   worst: z.enum(["warning", "critical"]),
-  nodeId: z.string().optional(),
-  nodeName: z.string().optional(),
-  username: z.string().optional(),
-  value: z.number().optional(),
-  threshold: z.number().optional(),
-  detail: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+  ...subjectShape,
   startsAtMs: z.number(),
   endsAtMs: z.number().optional(),
 });

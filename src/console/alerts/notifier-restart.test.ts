@@ -70,6 +70,17 @@ test("an acknowledgement and a maintenance window outlive a restart (D11, T14)",
   assert.equal(receiver.calls.length, 1);
 });
 
+test("an action's window that a killed console left open ends once its node has answered for 60 s, not at the action's limit (D7, D11)", async () => {
+  const first = await open(folder, settingsFor([webhookFor(port)]));
+  const until = first.clock.wallMs() + 5 * 3_600_000;
+  first.notifier.openMaintenance({ nodeIds: ["n2"], untilWallMs: until, reason: "apt" });
+  await first.notifier.close();
+  const second = await open(folder, settingsFor([webhookFor(port)]), { clock: first.clock });
+  await second.run(70, [nodeCondition("node_offline", "n2", "clear")]);
+  assert.equal(second.notifier.maintenanceUntil("n2"), undefined);
+  await second.until(() => receiver.calls.length === 1, [nodeCondition("node_offline", "n2", "critical")]);
+});
+
 test("what waits for a receiver that is no longer there goes; without any settings it waits for them (D11)", async () => {
   const lines: string[] = [];
   const take = (event: string): void => void lines.push(event);

@@ -36,6 +36,20 @@ const open: typeof openNotifier = async (...args) => {
   closing.push(() => opened.notifier.close());
   return opened;
 };
+/** A mailbox on this machine. */
+const mailFor = (mailPort: number, to: readonly string[]): ReceiverSettings => ({
+  kind: "email",
+  name: "mail",
+  minSeverity: "warning",
+  to,
+  from: "grove@example.net",
+  host: "127.0.0.1",
+  port: mailPort,
+  security: "none",
+  username: undefined,
+  password: undefined,
+  ca: undefined,
+});
 /** A log whose lines can be read. */
 function listed(): { lines: string[]; log: Logger } {
   const lines: string[] = [];
@@ -183,9 +197,19 @@ test("a message that nobody took for a day is dropped and counted", async () => 
   receiver.answer = () => 503;
   const { notifier, clock, until } = await open(folder, settingsFor([webhookFor(port)]));
   await until(() => notifier.view().waiting.length === 1, full);
-  clock.jumpWall(25 * 3_600_000);
+  clock.advance(25 * 3_600_000);
   await until(() => notifier.view().counts.expired === 1, full);
-  assert.equal(notifier.view().waiting.length, 0);
+  assert.equal(notifier.view().done[0]?.state, "expired");
+});
+
+test("a clock that is set right makes no message a day older: it is delivered (C-01)", async () => {
+  receiver.answer = () => 503;
+  const { notifier, clock, until } = await open(folder, settingsFor([webhookFor(port)]));
+  await until(() => notifier.view().receivers[0]?.state === "failing", full);
+  clock.jumpWall(400 * 86_400_000);
+  receiver.answer = () => 200;
+  await until(() => notifier.view().counts.delivered === 1, full);
+  assert.equal(notifier.view().counts.expired, 0);
 });
 
 test("a receiver for critical alerts hears of them and of their end, and of no warning", async () => {
@@ -221,24 +245,36 @@ test("a receiver that breaks off in its answer, or gives none that HTTP knows, h
 
 test("mail receivers get what webhooks get, without a link when nobody knows the console's address (D11)", async () => {
   const server = new MailServer();
-  const mail: ReceiverSettings = {
-    kind: "email",
-    name: "mail",
-    minSeverity: "warning",
-    to: ["ops@example.net"],
-    from: "grove@example.net",
-    host: "127.0.0.1",
-    port: await server.listen(),
-    security: "none",
-    username: undefined,
-    password: undefined,
-    ca: undefined,
-  };
+  const mail = mailFor(await server.listen(), ["ops@example.net"]);
   const { until } = await open(folder, settingsFor([mail], { consoleUrl: undefined }));
   await until(() => server.mails.length === 1, full);
   await server.close();
   assert.match(server.mails[0]?.data ?? "", /Subject: \[grove warning\] n1 is 90 % full/);
   assert.doesNotMatch(server.mails[0]?.data ?? "", /https?:/);
+});
+
+test("a mail that a recipient refuses is with the others at once, holds up none that follows, and is not told as with all", async () => {
+  const server = new MailServer();
+  const mail = mailFor(await server.listen(), ["ops@example.net", "gone@example.net", "busy@example.net"]);
+  server.answers = { "RCPT gone@example.net": "550 no", "RCPT busy@example.net": "452 full" };
+  const { until, notifier } = await open(folder, settingsFor([mail]));
+  await until(() => notifier.view().counts.delivered === 1, full);
+  const missed =
+    "it answered 550 for gone@example.net, 452 for busy@example.net; the other recipients have the mail";
+  const [receiverNow, first] = [notifier.view().receivers[0], notifier.view().done[0]];
+  assert.deepEqual([receiverNow?.state, receiverNow?.last_error], ["failing", missed]);
+  assert.deepEqual([first?.state, first?.tries, first?.missed], ["delivered", 3, missed]);
+  noticesReply.parse(notifier.view());
+  await until(() => notifier.view().counts.delivered === 2, calm);
+  assert.deepEqual(
+    server.mails.map(({ to }) => to),
+    [["ops@example.net"], ["ops@example.net"]],
+  );
+  server.answers = {};
+  await until(() => notifier.view().counts.delivered === 3, full);
+  const [healed, last] = [notifier.view().receivers[0], notifier.view().done[0]];
+  assert.deepEqual([healed?.state, healed?.last_error, last?.missed], ["ok", undefined, undefined]);
+  await server.close();
 });
 
 test("users' quotas go to the quota hook one by one, on top of what operators get (D11)", async () => {

@@ -95,7 +95,8 @@ export class Notifier {
     ].flatMap(({ file, setAsideAs }) => (setAsideAs === undefined ? [] : [{ file, setAsideAs }]));
     this.#counts = { ...(parts.content?.counts ?? { delivered: 0, refused: 0, expired: 0, dropped: 0 }) };
     this.#windows = new MaintenanceWindows(clock, deps.random);
-    this.#windows.restore(parts.content?.windows ?? []);
+    // The actions of an earlier run have ended, or are being ended: none of their windows stays open for them.
+    this.#windows.restore((parts.content?.windows ?? []).map((window) => ({ ...window, isClosed: true })));
     this.#service = new NotificationService({
       groupBy: settings?.groupBy ?? [],
       groupMs: settings?.groupMs ?? 0,
@@ -150,6 +151,7 @@ export class Notifier {
     }
     const occurrences = this.#occurrences;
     this.#occurrences = [];
+    if (occurrences.length > 0) this.#isDirty = true;
     if (this.#deps.settings !== undefined) this.#service.observe(conditions, occurrences, at);
   }
 
@@ -163,9 +165,19 @@ export class Notifier {
     if (this.#service.acked(key)) this.#isDirty = true;
   }
 
-  /** Ends the alert of a key whose subject is gone, such as a removed node. */
-  forget(key: string): void {
-    this.#service.forget(key, this.#now());
+  /** Ends the alert of a key that is no longer evaluated; isGone where its subject has left the cluster. */
+  forget(key: string, isGone = false): void {
+    this.#service.forget(key, this.#now(), isGone);
+  }
+
+  /** The nodes that open alerts are about. */
+  nodeIds(): ReadonlySet<string> {
+    return this.#service.nodeIds();
+  }
+
+  /** Ends all alerts of a node that is gone. */
+  forgetNode(nodeId: string): void {
+    this.#service.forgetNode(nodeId, this.#now());
   }
 
   /** Mutes what an action on these nodes causes; returns the window's id. */
@@ -271,11 +283,16 @@ export class Notifier {
     queued,
     state,
     tries,
-  }: FinishedNotification | { queued: QueuedNotification; state: "dropped"; tries: number }): void {
+    missed,
+  }: Omit<FinishedNotification, "state"> & { state: FinishedNotification["state"] | "dropped" }): void {
     this.#counts[state]++;
     this.#isDirty = true;
     const finishedAt = Math.trunc(this.#deps.clock.wallMs() / 1_000);
-    const message = { ...messageOf(queued, state, tries), finished_at: finishedAt };
+    const message = {
+      ...messageOf(queued, state, tries),
+      finished_at: finishedAt,
+      ...(missed === undefined ? {} : { missed }),
+    };
     this.#done = [...this.#done.slice(1 - NOTICES_TOLD_LISTED), message];
     if (state === "dropped") {
       this.#deps.log.error("notice_dropped", { receiver: queued.receiver, notice: queued.seq });

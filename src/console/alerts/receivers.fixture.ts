@@ -108,7 +108,7 @@ export interface ReceivedMail {
 /** The parts of an SMTP server (RFC 5321) that tests need. */
 export class MailServer {
   readonly mails: ReceivedMail[] = [];
-  /** Replaces the usual answer to a command such as "RCPT" or "DATA". */
+  /** Replaces the usual answer to a command such as "RCPT" or "DATA", or to "RCPT" for one address. */
   answers: Partial<Record<string, string>> = {};
   readonly #server: Server;
   readonly #tls: TestCertificate | undefined;
@@ -160,7 +160,7 @@ export class MailServer {
           continue;
         }
         const verb = (/^[A-Za-z]+/.exec(line)?.[0] ?? "").toUpperCase();
-        const forced = this.answers[verb];
+        const forced = this.answers[`${verb} ${/<(.*?)>/.exec(line)?.[1]}`] ?? this.answers[verb];
         if (forced !== undefined) say(forced);
         else if (verb === "EHLO") say(this.#greeting(isEncrypted));
         else if (verb === "STARTTLS" && this.#tls !== undefined) {
@@ -176,6 +176,7 @@ export class MailServer {
           signedInAs = this.#signIn(line);
           say(signedInAs === undefined ? "535 no" : "235 yes");
         } else if (verb === "MAIL") {
+          to = [];
           from = /<(.*?)>/.exec(line)?.[1] ?? "";
           say("250 ok");
         } else if (verb === "RCPT") {

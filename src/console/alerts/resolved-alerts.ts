@@ -10,12 +10,18 @@ export const ALERTS_RESOLVED_KEPT = 1_000;
 /** Longest time that a resolved alert is kept (D11): 30 days. */
 export const ALERT_KEPT_MS: number = 30 * 86_400_000;
 
+/** A resolved alert, and when it ended on the steady clock: a jump of the wall clock ages none. */
+interface Ended {
+  readonly alert: Alert;
+  readonly endedMs: number;
+}
+
 /**
  * Two queues, so that the number of hidden alerts does not decide which others visitors see (W-09). The
  * newest 1,000 of all are among those kept.
  */
 export class ResolvedAlerts {
-  readonly #queues: { readonly shown: Alert[]; readonly hidden: Alert[] } = { shown: [], hidden: [] };
+  readonly #queues: { readonly shown: Ended[]; readonly hidden: Ended[] } = { shown: [], hidden: [] };
   readonly #onForgotten: (alert: Alert) => void;
 
   /** Calls `onForgotten` for each alert that is no longer kept. */
@@ -23,28 +29,27 @@ export class ResolvedAlerts {
     this.#onForgotten = onForgotten;
   }
 
-  /** Adds an alert that was just resolved. */
-  add(alert: Alert): void {
+  /** Adds an alert that ended at that steady time. */
+  add(alert: Alert, endedMs: number): void {
     const queue = isPublic(alert) ? this.#queues.shown : this.#queues.hidden;
     // After a restart they come in no order.
-    const before = queue.findLastIndex((other) => resolvedAtMs(other) <= resolvedAtMs(alert));
-    queue.splice(before + 1, 0, alert);
+    const before = queue.findLastIndex((other) => other.endedMs <= endedMs);
+    queue.splice(before + 1, 0, { alert, endedMs });
     if (queue.length > ALERTS_RESOLVED_KEPT) this.#dropOldest(queue);
   }
 
-  /** Removes alerts that were resolved more than 30 days ago. */
-  expire(wallMs: number): void {
+  /** Removes alerts that ended more than 30 days before that steady time. */
+  expire(steadyMs: number): void {
     for (const queue of [this.#queues.shown, this.#queues.hidden]) {
-      while (queue.length > 0 && wallMs - resolvedAtMs(queue[0]) > ALERT_KEPT_MS) this.#dropOldest(queue);
+      for (let oldest = queue[0]; oldest !== undefined; [oldest] = queue) {
+        if (steadyMs - oldest.endedMs <= ALERT_KEPT_MS) break;
+        this.#dropOldest(queue);
+      }
     }
   }
 
-  #dropOldest(queue: Alert[]): void {
+  #dropOldest(queue: Ended[]): void {
     const oldest = queue.shift();
-    if (oldest !== undefined) this.#onForgotten(oldest);
+    if (oldest !== undefined) this.#onForgotten(oldest.alert);
   }
-}
-
-function resolvedAtMs(alert: Alert | undefined): number {
-  return alert?.resolved?.atMs ?? 0;
 }

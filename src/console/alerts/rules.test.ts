@@ -4,7 +4,13 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { METRICS_USERS_LISTED_MAX, SECURITY_EVENTS_KEPT } from "#base/limits.ts";
 import type { Condition, Moment } from "./condition.ts";
-import { type NodeGauges, nodeConditions, offlineCondition } from "./node-rules.ts";
+import {
+  certificateCondition,
+  fewestDays,
+  type NodeGauges,
+  nodeConditions,
+  offlineCondition,
+} from "./node-rules.ts";
 import { QuotaWatch, quotaLevel, type UserReadings } from "./quota-watch.ts";
 import { RestartWatch } from "./restart-watch.ts";
 import { FailureWindow, loginFailures, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
@@ -614,15 +620,33 @@ test("also in a window with older ones, failures of one second leave together (W
   assert.equal(window.take(at(later))?.count, 10);
 });
 
-test("of a node's events the newest are remembered, so that none is news twice (D22)", () => {
+test("of each list no event is reported twice, however many came before it (D22)", () => {
   const watch = new SecurityWatch(new Map());
-  const id = (at: number): string => String(at).padStart(6, "0");
-  const all = Array.from({ length: SECURITY_EVENTS_KEPT + 1 }, (_, i) => event(id(i)));
-  assert.equal(watch.occurrences(NODE, all, at(0)).length, SECURITY_EVENTS_KEPT + 1);
-  assert.deepEqual(watch.occurrences(NODE, all, at(1)), [], "the oldest is forgotten, and behind the mark");
-  const grown = all.slice(1).map((each) => ({ ...each, count: 2 }));
-  assert.equal(watch.occurrences(NODE, grown, at(2)).length, SECURITY_EVENTS_KEPT);
-  assert.deepEqual(watch.occurrences(NODE, [event(id(0), { count: 2 })], at(3)), []);
+  const list = (from: number): ReportedEvent[] =>
+    Array.from({ length: SECURITY_EVENTS_KEPT }, (_, at) => event(String(from + at).padStart(6, "0")));
+  for (let from = 0; from < 5 * SECURITY_EVENTS_KEPT; from += SECURITY_EVENTS_KEPT) {
+    assert.equal(watch.occurrences(NODE, list(from), at(from)).length, SECURITY_EVENTS_KEPT);
+    assert.deepEqual(watch.occurrences(NODE, list(from), at(from + 1)), []);
+  }
+});
+
+test("after a node's clock was set back its attempts are alerts all the same, and no old one is again (C-01, D22)", () => {
+  const marks = new Map<string, string>();
+  const watch = new SecurityWatch(marks);
+  const [ahead, back, later] = [event("09"), event("03"), event("04")];
+  assert.equal(watch.occurrences(NODE, [ahead], at(0)).length, 1);
+  assert.equal(watch.occurrences(NODE, [back], at(1)).length, 1);
+  // The one from before goes on: the other is the last all the same.
+  assert.equal(watch.occurrences(NODE, [{ ...ahead, count: 2 }], at(2)).length, 1);
+  const again = new SecurityWatch(marks);
+  const found = again.occurrences(NODE, [{ ...ahead, count: 2 }, back, later], at(0));
+  assert.deepEqual(
+    found.map(({ count }) => count),
+    [1],
+  );
+  // The node has restarted, and its list begins anew.
+  const afresh = new SecurityWatch(marks);
+  assert.equal(afresh.occurrences(NODE, [event("01")], at(0)).length, 1);
 });
 
 test("an attempt that goes on is not forgotten for newer ones (D22)", () => {
@@ -643,6 +667,20 @@ test("a node that is forgotten and comes again tells of its attempts anew", () =
   watch.forget("n1");
   assert.deepEqual([...marks], []);
   assert.equal(watch.occurrences(NODE, [event("01")], at(1)).length, 1);
+});
+
+test("of certificates that are no node's the one with the fewest days counts, and an unknown one is not taken for a good one (B-11)", () => {
+  const cases: [readonly (number | null)[], number | null | undefined][] = [
+    [[], undefined],
+    [[80, 20], 20],
+    [[80, null], null],
+    [[null, 13], 13],
+    [[null, 14], null],
+    [[null], null],
+  ];
+  for (const [all, expected] of cases) assert.equal(fewestDays(all), expected, String(all));
+  const levels = [undefined, null, 14, 13, 1].map((days) => certificateCondition("authority", days).level);
+  assert.deepEqual(levels, ["clear", "unknown", "clear", "warning", "critical"]);
 });
 
 test("a minute without a failure has a rate of 0 %, and one byte of drift counts either way (T4)", () => {

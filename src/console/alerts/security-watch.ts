@@ -5,6 +5,8 @@ import { alertKey } from "./alert-kinds.ts";
 import type { Moment, Occurrence } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";
 
+/** Events of one node that are remembered: twice as many as a list has, so that none of a list is forgotten. */
+const SECURITY_EVENTS_SEEN: number = 2 * SECURITY_EVENTS_KEPT;
 /** Failed sign-ins to the console within the window below that raise an alert (W-03). */
 const LOGIN_FAILURES_ALERT = 10;
 /** The window in which failed sign-ins are counted together. */
@@ -36,8 +38,8 @@ export function metaServerAt(address: string): AttemptPlace {
 export class SecurityWatch {
   readonly #seen = new Map<string, Map<string, number>>();
   /**
-   * Newest event of each node for which alerts were raised, kept with the alerts: after a restart older ones
-   * are not reported again.
+   * Last event of each node for which alerts were raised, kept with the alerts: after a restart those before
+   * it in the node's list are not reported again. Ids do not decide, since a node's clock may be set back.
    */
   readonly #marks: Map<string, string>;
   readonly #passwords = new Map<string, FailureWindow>();
@@ -50,16 +52,19 @@ export class SecurityWatch {
   /** The new events at a place. */
   occurrences(node: AttemptPlace, events: readonly ReportedEvent[], at: Moment): Occurrence[] {
     const found: Occurrence[] = [];
-    const mark = this.#marks.get(node.id) ?? "";
-    let newest = mark;
-    for (const event of events) {
-      const fresh = this.#fresh(node.id, event, mark);
-      if (event.id > newest) newest = event.id;
+    const seen = this.#seen.get(node.id);
+    const mark = this.#marks.get(node.id);
+    // The first list after a start has the events of before, too, in the order in which they came.
+    const upTo = seen === undefined ? events.findIndex(({ id }) => id === mark) : -1;
+    let last = mark;
+    for (const [index, event] of events.entries()) {
+      if (seen?.has(event.id) !== true) last = event.id;
+      const fresh = this.#fresh(node.id, event, index <= upTo);
       if (fresh <= 0) continue;
       if (event.type === "admin_hash_failed") this.#passwordsOf(node.id).add(fresh, event.ipSeen, at);
       else found.push(...occurrenceOf(node, event, fresh));
     }
-    if (newest !== mark) this.#marks.set(node.id, newest);
+    if (last !== undefined) this.#marks.set(node.id, last);
     const failures = this.#passwords.get(node.id)?.take(at);
     if (failures !== undefined) found.push(loginFailures(failures, node));
     return found;
@@ -78,8 +83,8 @@ export class SecurityWatch {
     this.#passwords.delete(nodeId);
   }
 
-  /** Number of new attempts in an event. */
-  #fresh(nodeId: string, event: ReportedEvent, mark: string): number {
+  /** Number of new attempts in an event; none in one that was reported before a restart. */
+  #fresh(nodeId: string, event: ReportedEvent, isOld: boolean): number {
     let seen = this.#seen.get(nodeId);
     if (seen === undefined) {
       seen = new Map();
@@ -89,8 +94,8 @@ export class SecurityWatch {
     seen.delete(event.id);
     seen.set(event.id, event.count);
     const oldest = seen.keys().next();
-    if (seen.size > SECURITY_EVENTS_KEPT && oldest.done !== true) seen.delete(oldest.value);
-    if (before === undefined && event.id <= mark) return 0;
+    if (seen.size > SECURITY_EVENTS_SEEN && oldest.done !== true) seen.delete(oldest.value);
+    if (before === undefined && isOld) return 0;
     return event.count - (before ?? 0);
   }
 

@@ -1,8 +1,9 @@
 // The notification state of one key, and its form in messages.
 import { z } from "zod";
 import { ALERT_TYPES, type AlertType } from "#wire/webapi/alert.ts";
+import { ALERT_KINDS } from "./alert-kinds.ts";
 import type { Condition, Occurrence } from "./condition.ts";
-import type { Notice, NotificationAlert } from "./notification.ts";
+import { type Notice, type NotificationAlert, subjectShape } from "./notification.ts";
 import { CALM, type Flaps, type NotificationLevel, STEADY, type Watch } from "./notification-state.ts";
 
 /** Alerts in one message; further news go out in further messages. */
@@ -47,18 +48,17 @@ export const storedNotifications = z.object({
       key: z.string(),
       type: z.enum(ALERT_TYPES),
       isHappening: z.boolean(),
-      nodeId: z.string().optional(),
-      nodeName: z.string().optional(),
-      username: z.string().optional(),
-      value: z.number().optional(),
-      threshold: z.number().optional(),
-      detail: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+      ...subjectShape,
       told,
       startsAtMs: z.number(),
       isAcked: z.boolean(),
     }),
   ),
   groups: z.array(z.object({ labels: z.record(z.string(), z.string()), lastSentWallMs: z.number() })),
+  /** Events that were not sent yet, of which no later reading tells. */
+  untold: z
+    .array(z.object({ key: z.string(), type: z.enum(ALERT_TYPES), level: LEVEL, ...subjectShape }))
+    .default([]),
 });
 
 /** The state that survives a restart. */
@@ -92,6 +92,11 @@ export function subjectOf(fact: Subject): Subject {
 export function defined<T extends object>(members: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Name in keyof T]: Exclude<T[Name], undefined> };
+}
+
+/** The number of single users that an alert is about. */
+export function usersOf({ type }: Pick<Condition, "type">): 0 | 1 {
+  return ALERT_KINDS[type].isAboutUser === true ? 1 : 0;
 }
 
 /** The worse of two levels; a warning where neither is bad. */

@@ -57,6 +57,10 @@ test("GET /api/alerts: filters, pages, and what a wrong one answers (D11)", asyn
       "temp_warning:n2 critical",
     ]);
   }
+  assert.deepEqual((await keysOf("?resolved=true")).toSorted(), [
+    "storage_warning:n1 info",
+    "storage_warning:n1 warning",
+  ]);
   assert.deepEqual((await keysOf("?severity=warning&severity=info&node_id=n1")).length, 3);
   assert.deepEqual(await keysOf("?type=temp_warning"), ["temp_warning:n2 critical"]);
   assert.deepEqual(await keysOf("?node_id=nobody"), []);

@@ -1,6 +1,5 @@
 // `grove admin`: reads flags and environment, starts the console, and stops it on a signal.
 import { resolve } from "node:path";
-import { createSecureContext } from "node:tls";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -8,8 +7,8 @@ import { growHeapSlowly } from "#base/heap-settings.ts";
 import { COMMAND_HISTORY_RECORDS, CONSOLE_PORT } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { METRICS_PORT_OFFSET } from "#base/metrics-port.ts";
-import { type HostPort, parseHostPort } from "#base/node-id.ts";
-import { systemRandom } from "#base/random.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "#base/node-id.ts";
+import { systemFraction, systemRandom } from "#base/random.ts";
 import { VERSION } from "#base/version.ts";
 import { readNotificationSettings } from "#console/alerts/notification-settings.ts";
 import { hashPasswordCommand } from "#console/operators/hash-password.ts";
@@ -33,6 +32,7 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { readPem } from "#security/authority/tls-material.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE, startConsole } from "./console.ts";
+import { type OwnCertificate, openOwnCertificate, tlsOptions } from "./own-certificate.ts";
 import { passwordCommand } from "./password-command.ts";
 
 /** Upper limit of -history_limit. */
@@ -87,7 +87,8 @@ ADMIN_PASSWORD_HASH: from this machine, over HTTPS, or with -insecure_http. With
 Environment: ADMIN_PASSWORD_HASH ('grove admin hash-password' makes it), or ADMIN_PASSWORD; SVC_METRICS_TOKEN (the nodes' own).
 With -operators or -operator_claim: IDP_ISSUER, IDP_CLIENT_ID, IDP_CLIENT_SECRET where the provider insists on one, and
 IDP_REDIRECT_URI, which is the console's address and /api/auth/idp/callback; IDP_HOSTED_DOMAIN and IDP_ALLOW_AUD_LIST.
-SIGHUP reads -password_file, -tls_cert and -tls_key again; another password signs everybody out.
+SIGHUP reads -password_file, -tls_cert and -tls_key again; another password signs everybody out. New files of the latter two are
+taken within seconds without it, and a certificate of the cluster (-tls_ca) is renewed by the MetaServers of -metaserver.
 SIGUSR2 switches the log between debug and the level it was started with.`;
 
 /** The parser of `grove admin`. */
@@ -200,7 +201,6 @@ async function start(
   env: Readonly<Record<string, string | undefined>>,
   log: Logger,
 ): Promise<Running> {
-  const readTls = tlsReader(flags);
   const password = await OperatorPassword.open({
     env: { ADMIN_PASSWORD_HASH: env["ADMIN_PASSWORD_HASH"], ADMIN_PASSWORD: env["ADMIN_PASSWORD"] },
     file: flags.passwordFile,
@@ -213,16 +213,16 @@ async function start(
     );
   }
   const dataFolder = resolve(flags.data);
-  const tls = await readTls();
   const nodeAuthority = flags.tlsCa === undefined ? undefined : await readPem(flags.tlsCa);
   const notices =
     flags.notices === undefined ? undefined : await readNotificationSettings(flags.notices, env);
   makePrivateFolder(dataFolder);
   const directory = await openDirectoryReader(url, { clock: systemClock });
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
+  const certificate = await ownCertificate(flags, log);
   const console = await startConsole({
     listen: flags.listen,
-    ...(tls === undefined ? {} : { tls }),
+    ...tlsOptions(certificate),
     dataFolder,
     directory,
     ...storeOptions(url, env),
@@ -242,22 +242,28 @@ async function start(
     clock: systemClock,
     random: systemRandom,
     log,
+  }).catch(async (error: unknown) => {
+    await certificate?.close();
+    throw error;
   });
   warnOfGaps(flags, password, log);
   log.info("serving", { version: VERSION, url: console.url });
   process.stdout.write(`grove admin: the console is on ${console.url}\n`);
   const onHangup = (): void => {
     log.info("reload");
-    void readTls()
-      .then((newTls) => console.reload(newTls))
-      .catch((error: unknown) => log.error("reload_failed", { error: errorText(error) }));
+    void certificate?.reload();
+    void console.reload().catch((error: unknown) => log.error("reload_failed", { error: errorText(error) }));
   };
+  certificate?.onChange((pair) => console.useCertificate(pair));
+  // It may have changed while the console started.
+  if (certificate !== undefined) console.useCertificate(certificate.current);
   process.on("SIGHUP", onHangup);
   return {
     // A store that failed for good needs a restart, which is up to the service manager.
     ended: directory.failed.then((error) => Promise.reject(error)),
     async stop() {
       process.off("SIGHUP", onHangup);
+      await certificate?.close();
       await console.stop();
     },
   };
@@ -297,26 +303,15 @@ async function sshOptions(flags: AdminFlags): Promise<SshOptions> {
   };
 }
 
-function tlsReader(
-  flags: AdminFlags,
-): () => Promise<{ readonly cert: string; readonly key: string } | undefined> {
-  const { tlsCert, tlsKey } = flags;
-  if (tlsCert === undefined && tlsKey === undefined) return async () => undefined;
-  if (tlsCert === undefined || tlsKey === undefined) {
+async function ownCertificate(flags: AdminFlags, log: Logger): Promise<OwnCertificate | undefined> {
+  const { tlsCert: cert, tlsKey: key, tlsCa: ca } = flags;
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined) {
     throw new GroveError("BAD_ARGUMENT", "HTTPS needs both -tls_cert and -tls_key");
   }
-  return async () => {
-    const pair = { cert: await readPem(tlsCert), key: await readPem(tlsKey) };
-    try {
-      createSecureContext(pair);
-    } catch (error) {
-      throw new GroveError(
-        "BAD_ARGUMENT",
-        `${tlsCert} and ${tlsKey} do not belong together: ${errorText(error)}`,
-      );
-    }
-    return pair;
-  };
+  const metaservers = (flags.metaserver ?? []).map(formatHostPort);
+  const deps = { clock: systemClock, log, random: systemFraction };
+  return await openOwnCertificate({ cert, key, ca, metaservers }, deps);
 }
 
 function warnOfGaps(flags: AdminFlags, password: OperatorPassword, log: Logger): void {

@@ -198,7 +198,7 @@ function openWatch(
 }
 
 async function openAlerts(
-  { clock, log, directory, dataFolder }: ConsoleOptions,
+  { clock, log, directory, dataFolder, certificateDaysLeft }: ConsoleOptions,
   gate: OperatorGate,
   parts: Pick<ConsoleParts, "notifier" | "history" | "watch" | "metaServers"> & { readonly homes: HomeNodes },
   ends: AsyncDisposableStack,
@@ -213,6 +213,7 @@ async function openAlerts(
     homeOf: (username) => homes.ofUser(username),
     metaServers: () => metaServers.readings(),
     isDefaultPassword: () => gate.password.isDefault,
+    ...(certificateDaysLeft === undefined ? {} : { certificateDaysLeft }),
   });
   ends.defer(() => alerts.close());
   ends.defer(feedNotifications({ notifier, service: alerts, cluster: watch.clusterState }));

@@ -44,11 +44,10 @@ export interface RunningConsole {
   readonly address: HostPort;
   /** Its address for browsers. */
   readonly url: string;
-  /**
-   * Uses the certificate from the next handshake on, and reads the password again; a changed one ends every
-   * session.
-   */
-  reload(tls?: { readonly cert: string; readonly key: string }): Promise<void>;
+  /** Uses the certificate from the next handshake on. */
+  useCertificate(tls: { readonly cert: string; readonly key: string }): void;
+  /** Reads the password again; a changed one ends every session. */
+  reload(): Promise<void>;
   /** Stops gracefully: no new requests, running ones end, files are saved. */
   stop(): Promise<void>;
 }
@@ -66,10 +65,10 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     return {
       address,
       url: `${options.tls === undefined ? "http" : "https"}://${formatHostPort(address)}`,
-      reload: async (tls) => {
-        if (tls !== undefined) {
-          (app.server as unknown as HttpsServer).setSecureContext({ ...tls, ...TLS_LISTENER_POLICY });
-        }
+      useCertificate(tls) {
+        (app.server as unknown as HttpsServer).setSecureContext({ ...tls, ...TLS_LISTENER_POLICY });
+      },
+      reload: async () => {
         if (!(await gate.password.reload())) return;
         const sessions = gate.sessions.endAll();
         options.log.info("password_changed", { sessions_ended: sessions });

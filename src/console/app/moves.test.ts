@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startFakeNode } from "#base/fake-nodes.fixture.ts";
 import { MoveRunner } from "#console/services/move-runner.ts";
 import { progressOf } from "#console/services/root-move-service.ts";
+import type { NodeStore } from "#metaserver/directory/directory.ts";
 import type { RootMove } from "#metaserver/directory/root-move.ts";
 import { until } from "#testing/until.ts";
 import type { OperatorCluster } from "#wire/webapi/cluster.ts";
@@ -97,6 +98,27 @@ async function startTwoNodes(t: TestContext): Promise<TwoNodes> {
   };
 }
 
+/** The store with some methods of the test's own. */
+function storeWith<T extends object>(store: T, own: Partial<T>): T {
+  const read = (_: object, name: string): unknown => {
+    const key = name as keyof T;
+    if (own[key] !== undefined) return own[key];
+    const value = store[key] as unknown;
+    return typeof value === "function" ? (value.bind(store) as unknown) : value;
+  };
+  return new Proxy(store, { get: read as never });
+}
+
+/** A runner whose store does some things in a way of its own. */
+function runnerOver(
+  { dataFolder, clock, log, withNodeStore }: ActingNodes["options"],
+  own: (store: NodeStore) => Partial<NodeStore>,
+): Promise<MoveRunner> {
+  const withStore: typeof withNodeStore = (work) =>
+    withNodeStore((store) => work(storeWith(store, own(store))));
+  return MoveRunner.open({ dataFolder, clock, log, withStore });
+}
+
 test(
   "a node is taken out of service by a plan that is shown first, and its copies go once confirmed",
   TIMEOUT,
@@ -127,9 +149,14 @@ test(
     switchMoves();
     await until(async () => (await list()).moves[0]?.state === "switched", "the switch");
     await until(async () => (await list()).drains[0]?.driven === false, "the end of the drain");
-    assert.equal((await list()).drains[0]?.kept_copies, 1);
+    const copies = async (): Promise<unknown> => {
+      const [drain] = (await list()).drains;
+      return [drain?.kept_copies, drain?.removing_copies];
+    };
+    assert.deepEqual(await copies(), [1, 0]);
     const confirmed = await ask("/api/drains/n1/confirm", { method: "POST" });
     assert.deepEqual(confirmed.json, { decided: 1 });
+    assert.deepEqual(await copies(), [0, 1]);
     assert.deepEqual(
       (await filled.store.rootMoves()).map(({ state }) => state),
       ["confirmed"],
@@ -227,31 +254,44 @@ test("a node's roots go to the shared engine once one of its nodes runs", TIMEOU
 
 test("a planned move that the store cannot take now is begun in a later turn", TIMEOUT, async (t) => {
   const { options } = await actingNodes(t);
-  const { dataFolder, clock, log, withNodeStore, directory } = options;
+  const { directory } = options;
   let asked = 0;
-  const runner = await MoveRunner.open({
-    dataFolder,
-    clock,
-    log,
-    withStore: (work) =>
-      withNodeStore((store) => {
-        // The store breaks off in the middle of a turn, once.
-        const beginMove: typeof store.beginMove = (order) =>
-          ++asked === 1 ? Promise.reject(new Error("the store is away")) : store.beginMove(order);
-        const read = (_: object, name: string): unknown => {
-          if (name === "beginMove") return beginMove;
-          const value = store[name as keyof typeof store] as unknown;
-          return typeof value === "function" ? (value.bind(store) as unknown) : value;
-        };
-        return work(new Proxy(store, { get: read as never }));
-      }),
-  });
+  // The store breaks off in the middle of a turn, once.
+  const runner = await runnerOver(options, (store) => ({
+    beginMove: (order) =>
+      ++asked === 1 ? Promise.reject(new Error("the store is away")) : store.beginMove(order),
+  }));
   await runner.rebalance([{ owner: USER, target: "n2" }]);
   await until(() => asked === 1, "the first try");
   assert.equal(runner.rebalancing()?.waiting, 1);
   await until(async () => (await directory.rootMoves())[0]?.target === "n2", "the move to begin");
   await until(() => runner.rebalancing() === undefined, "nothing that waits");
   assert.equal(asked, 2);
+  await runner.close();
+  await directory.close();
+});
+
+test("a drain that is begun in the middle of a turn goes on in the next one", TIMEOUT, async (t) => {
+  const { options, filled } = await actingNodes(t);
+  const { directory } = options;
+  const reading = Promise.withResolvers<void>();
+  const goesOn = Promise.withResolvers<void>();
+  const runner = await runnerOver(options, (store) => ({
+    // By now the turn knows which nodes are drained.
+    listRoots: async (after) => {
+      reading.resolve();
+      await goesOn.promise;
+      return await store.listRoots(after);
+    },
+  }));
+  await runner.rebalance([{ owner: "nobody@example.com", target: "n2" }]);
+  await reading.promise;
+  await filled.store.setDrained("n1", true);
+  await runner.drain("n1", [{ owner: USER, target: "n2" }]);
+  goesOn.resolve();
+  await until(() => runner.rebalancing()?.waiting === 0, "the end of the turn");
+  assert.notEqual(runner.drainOf("n1"), undefined);
+  await until(async () => (await directory.rootMoves())[0]?.target === "n2", "the move to begin");
   await runner.close();
   await directory.close();
 });

@@ -1,6 +1,6 @@
 // Tests the pages as browsers get them, and addresses that are no pages (W-12, W-14).
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pageRoutes } from "#console/routes/page-routes.ts";
@@ -24,6 +24,14 @@ test("files of the build are served as they are, every page's address gets the f
   );
   assert.match(String(first.headers["content-security-policy"]), /^default-src 'self';object-src 'none'/);
   assert.equal((await ask("/nodes/n1?x=1", html)).text, "<!doctype html>first");
+  // Each page that the browser knows is one that can be linked to and loaded again.
+  const pages = await readFile(new URL("../../../web/app.tsx", import.meta.url), "utf8");
+  const paths = [...pages.matchAll(/<Route path="([^"]+)"/g)].map(([, path = ""]) => path);
+  assert.ok(paths.length > 10);
+  for (const path of paths) {
+    const page = await ask(path.replaceAll(":id", "n1"), html);
+    assert.deepEqual([page.status, page.text], [200, "<!doctype html>first"], path);
+  }
   const script = await ask("/assets/main-Ab3_x-9Z.js");
   assert.deepEqual([script.text, script.headers["cache-control"]], ["plain", "max-age=31536000, immutable"]);
   assert.match(String(script.headers["content-type"]), /javascript/);

@@ -60,6 +60,10 @@ export interface RolloutCluster {
   commit(behaviour: Behaviour): string;
   /** A node's checked out commit. */
   commitOf(node: RolloutTestNode): string;
+  /** Leaves a node's local changes as a merge does that has met a conflict in them; their base is a commit. */
+  conflict(node: RolloutTestNode, base: string): void;
+  /** The newest entry of a node's stash, as a patch. */
+  stashOf(node: RolloutTestNode): string;
   /** Reverts local changes of a node's working copy. */
   restore(node: RolloutTestNode): void;
   /** Starts a console with these nodes; resolves when all were polled. */
@@ -115,6 +119,13 @@ export async function startRolloutCluster(): Promise<RolloutCluster> {
     nodes,
     commit,
     commitOf: ({ repository }) => git(repository, "rev-parse", "HEAD"),
+    conflict({ repository }, base) {
+      const changed = git(repository, "stash", "create");
+      git(repository, "checkout", "-q", ".");
+      git(repository, "read-tree", "-m", base, "HEAD", changed);
+      git(repository, "checkout", "-q", "--theirs", ".");
+    },
+    stashOf: ({ repository }) => git(repository, "stash", "show", "--patch"),
     restore: ({ repository }) => void git(repository, "checkout", "-q", "."),
     startConsole: (t, overrides) =>
       startService(t, { nodes, ports, keyFile: servers.keyFile }, overrides ?? {}),

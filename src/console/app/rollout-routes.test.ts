@@ -1,6 +1,6 @@
 // Tests rollouts through the API: three real sshds, a git repository, a built service (spec 4.7, D7).
 import assert from "node:assert/strict";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -52,14 +52,19 @@ test("a rollout goes to one node and then to the rest; one that fails its gate s
     [bad, good, good],
   );
   assert.equal(stopped.can_go_back, true);
+  const [canary] = cluster.nodes;
+  assert.ok(canary !== undefined);
+  appendFileSync(join(canary.repository, "behaviour.json"), "\nby hand");
+  cluster.conflict(canary, good);
   const answer = await service.act(`/api/rollouts/${begun.id}/back`, {});
   assert.equal(answer.status, 202, answer.text);
   const back = await service.end((answer.json as RolloutRecord).id);
   assert.deepEqual([back.state, back.reason, back.back_of], ["succeeded", undefined, begun.id]);
   assert.deepEqual(states(back), ["0 r1 succeeded gate"]);
-  assert.equal(cluster.commitOf(cluster.nodes[0]!), good);
+  assert.equal(cluster.commitOf(canary), good);
+  assert.match(cluster.stashOf(canary), /^\+by hand$/m);
   const reset = back.nodes[0]?.steps.find(({ step }) => step === "back");
-  assert.deepEqual(reset?.argv, ["git", "reset", "--hard", good]);
+  assert.deepEqual(reset?.argv.slice(-4), ["git", "reset", "--keep", good]);
   const action = (await service.act(`/api/actions/${reset?.action_id}`)).json as ActionRecord;
   assert.deepEqual([action.state, action.targets[0]?.git_after], ["succeeded", good]);
   const kept = (await service.act(`/api/rollouts/${begun.id}`)).json as RolloutRecord;
@@ -109,7 +114,7 @@ test("a dry run shows the words of every node and changes nothing; a failing ste
   const dirty = await service.end((await service.begin()).id);
   assert.match(
     dirty.reason ?? "",
-    /^r1, check: .* has a change of its own, which going back would lose: M Makefile$/,
+    /^r1, check: .* has a change of its own \(keep with 'git stash'\): M Makefile$/,
   );
   assert.equal(dirty.can_go_back, false);
   const answer = await service.act(`/api/rollouts/${dirty.id}/back`, {});
@@ -118,7 +123,12 @@ test("a dry run shows the words of every node and changes nothing; a failing ste
     .json as RolloutRecord;
   assert.deepEqual(
     back.nodes.map(({ node_id, steps }) => [node_id, steps[1]?.argv.join(" ")]),
-    [["r1", `git reset --hard ${before[0]}`]],
+    [
+      [
+        "r1",
+        `git add --update && git stash push --message before going back to ${before[0]?.slice(0, 12)} && git reset --keep ${before[0]}`,
+      ],
+    ],
   );
   cluster.restore(first);
 });

@@ -190,7 +190,7 @@ test("over HTTPS the cookie is Secure, and the certificate can be changed under 
   );
   assert.equal(first.hsts, "max-age=31536000");
   assert.match(first.subject, /first/);
-  await console.reload(await pairOf("second"));
+  console.useCertificate(await pairOf("second"));
   assert.match((await askTls(console.address.port, authority.certificatePem)).subject, /second/);
 });
 
@@ -208,7 +208,7 @@ test("over HTTPS of TLS 1.2 nothing but authenticated encryption with forward se
     );
     const curves = { maxVersion: "TLSv1.2", ecdhCurve: "prime256v1:X25519" } as const;
     assert.equal((await agreeOn(port, curves))?.group, "X25519");
-    await console.reload(pair);
+    console.useCertificate(pair);
   }
 });
 

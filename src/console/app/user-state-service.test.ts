@@ -25,6 +25,7 @@ let known: UserState | undefined;
 let stored: () => Promise<UserState[]>;
 let node: GrpcServer;
 let clusterState: ClusterStateStore;
+let service: UserStateService;
 let app: AppUnderTest;
 
 before(async () => {
@@ -52,7 +53,7 @@ before(async () => {
       listedNode("a", { address: `127.0.0.1:${port}` }),
       listedNode("far", { address: "192.0.2.1:50051" }),
     ]);
-    const service = new UserStateService({
+    service = new UserStateService({
       clock,
       log: silentLogger,
       cluster: clusterState,
@@ -114,6 +115,21 @@ test("ending sessions leaves a lock as it is", async () => {
   assert.equal(known?.disabled, true);
   assert.ok((known?.tokensFromMs ?? 0) > 0);
   assert.equal(acts.at(-1)?.act, "user.end_sessions");
+});
+
+test("of two operators at one user at once, who ends the sessions keeps the lock of the other", async () => {
+  const { promise: isLocked, resolve: locked } = Promise.withResolvers<UserState[]>();
+  let reads = 0;
+  stored = () => (reads++ === 0 ? Promise.resolve([]) : isLocked);
+  const by = { username: "fay@x", operator: app.session, address: "", requestId: "", reason: "laptop lost" };
+  const lock = service.change({ ...by, disabled: true });
+  const end = service.change({ ...by, endsSessions: true });
+  await lock;
+  app.clock.advance(1_000);
+  locked([]);
+  assert.equal((await end).disabled, true);
+  assert.equal(known?.disabled, true);
+  assert.ok(known.tokensFromMs > 0);
 });
 
 test("what was decided here is shown while the store is away; what nobody has told is not made up", async () => {

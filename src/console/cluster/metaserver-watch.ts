@@ -1,4 +1,5 @@
-// Polls the MetaServers' /health every 5 s, because the store does not list their state.
+// Polls the MetaServers' /health every 5 s, because the store does not list their state, and their
+// certificates' days each minute.
 
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
@@ -8,7 +9,7 @@ import { metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, type HostPort } from "#base/node-id.ts";
 import type { MetaServerReading } from "#console/alerts/metaserver-rule.ts";
 import { AnswerPool } from "./answer-pool.ts";
-import { NodeHttp } from "./node-http.ts";
+import { NodeHttp, type NodeTarget } from "./node-http.ts";
 import { isOfflineAfter } from "./node-offline.ts";
 import { PollError } from "./poll-error.ts";
 import { POLL_TIMEOUT_MS } from "./poller.ts";
@@ -27,10 +28,21 @@ interface Watched {
   answeredMs: number;
   lastSeenWallMs: number;
   reason: string | undefined;
+  /** The last that it told; null before that. */
+  certDaysLeft: number | null;
+  authorityDaysLeft: number | null;
+  /** On the watch's own clock: its next question for them. */
+  daysDueMs: number;
   isUnderWay: boolean;
 }
 
 const HEALTH_MAX_BYTES = 4_096;
+/** Bytes of its /metrics: a few numbers, and the versions of the nodes. */
+const METRICS_MAX_BYTES = 262_144;
+/** Interval in which each is asked for the days that certificates have left. */
+const DAYS_INTERVAL_MS = 60_000;
+/** Time for that answer; together with that of /health it stays below the interval of polls. */
+const DAYS_TIMEOUT_MS = 1_500;
 const UNASKED = "it has not been asked yet";
 
 /** Watches the configured MetaServers until it is closed. */
@@ -54,6 +66,9 @@ export class MetaServerWatch {
       answeredMs: this.#awake.steadyMs(),
       lastSeenWallMs: 0,
       reason: UNASKED,
+      certDaysLeft: null,
+      authorityDaysLeft: null,
+      daysDueMs: Number.NEGATIVE_INFINITY,
       isUnderWay: false,
     }));
     this.#cancel = clock.every(POLL_INTERVAL_MS, () => this.#awake.look(() => this.ask()));
@@ -63,12 +78,14 @@ export class MetaServerWatch {
   /** The state of each, in the order of the addresses. */
   readings(): MetaServerReading[] {
     const nowMs = this.#awake.steadyMs();
-    return this.#watched.map(({ address, answeredMs, lastSeenWallMs, reason }) => ({
-      address: formatHostPort(address),
-      isLate: reason !== undefined,
-      isOffline: reason !== undefined && isOfflineAfter(nowMs - answeredMs),
-      lastSeenWallMs,
-      reason,
+    return this.#watched.map((each) => ({
+      address: formatHostPort(each.address),
+      isLate: each.reason !== undefined,
+      isOffline: each.reason !== undefined && isOfflineAfter(nowMs - each.answeredMs),
+      lastSeenWallMs: each.lastSeenWallMs,
+      reason: each.reason,
+      certDaysLeft: each.certDaysLeft,
+      authorityDaysLeft: each.authorityDaysLeft,
     }));
   }
 
@@ -104,6 +121,7 @@ export class MetaServerWatch {
       if (before !== undefined && before !== UNASKED) this.#log("metaserver_back", each);
       each.answeredMs = this.#awake.steadyMs();
       each.lastSeenWallMs = this.#deps.clock.wallMs();
+      await this.#askDays(each, target);
     } catch (error) {
       if (this.#isClosed) return;
       const before = each.reason;
@@ -114,9 +132,28 @@ export class MetaServerWatch {
     }
   }
 
+  /** A MetaServer that answers /health and not this is well all the same. */
+  async #askDays(each: Watched, target: NodeTarget): Promise<void> {
+    if (this.#awake.steadyMs() < each.daysDueMs) return;
+    each.daysDueMs = this.#awake.steadyMs() + DAYS_INTERVAL_MS;
+    try {
+      const ask = { path: "/metrics", timeoutMs: DAYS_TIMEOUT_MS, maxBytes: METRICS_MAX_BYTES };
+      const { body } = await this.#http.get(target, ask);
+      const told = JSON.parse(body.toString("utf8")) as Readonly<Record<string, unknown>> | null;
+      each.certDaysLeft = daysIn(told?.["cert_days_left"]);
+      each.authorityDaysLeft = daysIn(told?.["authority_days_left"]);
+    } catch {
+      // What it told before holds until the next question.
+    }
+  }
+
   #log(event: string, { address, reason }: Watched): void {
     const where = { address: formatHostPort(address) };
     if (reason === undefined) this.#deps.log.info(event, where);
     else this.#deps.log.warn(event, { ...where, reason });
   }
+}
+
+function daysIn(value: unknown): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : null;
 }

@@ -246,7 +246,7 @@ test("pages follow one another without gap or repetition in both orders, over us
 });
 
 test("q finds a part of a name in any case, and the total counts what it finds", async () => {
-  const { clusterState, page } = startList(["a"]);
+  const { clusterState, page, names } = startList(["a"]);
   clusterState.answered(
     "a",
     readingOf({ "bob@x": { used: 1n }, "bobby@x": { used: 2n }, "alice@x": { used: 3n } }),
@@ -256,6 +256,10 @@ test("q finds a part of a name in any case, and the total counts what it finds",
   const next = await page({ q: "bob", limit: 1, cursor: found.next_cursor });
   assert.deepEqual([next.users[0]?.username, next.next_cursor], ["bobby@x", null]);
   assert.deepEqual((await page({ q: "__proto__" })).users, []);
+  // By the whole name, whoever else has it as a part of theirs.
+  assert.deepEqual(await names({ username: "bob@x" }), ["bob@x"]);
+  assert.deepEqual(await names({ username: "ob@x" }), []);
+  assert.deepEqual(await names({ username: "bob@x", node: "nowhere" }), []);
 });
 
 test("node leaves the users of one node, in pages of their own and together with q; of a node that nobody knows there are none", async () => {

@@ -51,6 +51,13 @@ interface QuotaAhead {
 /** The result of a merge for one user. */
 type Finding = Pick<MergedUser, "nodeId" | "usedBytes" | "quotaBytes" | "source" | "detail">;
 
+/** One page, as it is answered. */
+interface Page {
+  readonly users: readonly UserRow[];
+  readonly total_users: number;
+  readonly next_cursor: string | null;
+}
+
 /** The list. It computes only on request. */
 export class UserList {
   readonly #deps: UserListDeps;
@@ -100,6 +107,7 @@ export class UserList {
       query.limit,
       query.cursor,
       query.q,
+      query.username,
       query.node,
       query.locked,
       this.#deps.decided.version,
@@ -241,7 +249,8 @@ export class UserList {
     return { quotaBytes, source, ...(inodes === undefined ? {} : { inodes }) };
   }
 
-  #page(query: UsersQuery): { users: UserRow[]; total_users: number; next_cursor: string | null } {
+  #page(query: UsersQuery): Page {
+    if (query.username !== undefined) return this.#pageOfOne(query, query.username);
     const order = this.#orders[query.sort];
     const isWanted = matcherOf(query, this.#deps.decided.locked);
     const place = query.cursor === undefined ? undefined : parseCursor(query.cursor);
@@ -259,6 +268,14 @@ export class UserList {
       total_users: isWanted === everybody ? order.items.length : order.items.filter(isWanted).length,
       next_cursor: last === undefined ? null : cursorBehind(last),
     };
+  }
+
+  /** A user by name, without a look at all others. */
+  #pageOfOne(query: UsersQuery, username: string): Page {
+    const user = this.#users.get(username);
+    const isFound = user !== undefined && matcherOf(query, this.#deps.decided.locked)(user);
+    const users = isFound ? [this.#row(user)] : [];
+    return { users, total_users: users.length, next_cursor: null };
   }
 
   #row(user: MergedUser): UserRow {

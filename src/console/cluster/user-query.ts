@@ -13,6 +13,8 @@ export const usersQuery = z
   .object({
     /** Part of a username, in any case. */
     q: z.string().max(USERNAME_MAX_LENGTH).optional(),
+    /** The whole of a username: that user alone. */
+    username: z.string().max(USERNAME_MAX_LENGTH).optional(),
     /** Id of a node; limits the list to users whose root lives there. */
     node: z.string().min(1).max(63).optional(),
     /** true: locked users only. */

@@ -175,3 +175,12 @@ function logStep(service: Service, lines: number, target: ActionTarget): RunStep
   const journal = ["journalctl", "-u", `svc-${service}`, "-n", `${lines}`, "--no-pager", "-o", "json"];
   return { argv: [...SUDO, ...journal], env: PLAIN_OUTPUT };
 }
+
+/**
+ * The command of a `logs` action so that it goes on: the file by its name, across rotation, or the journal.
+ * There the flag stands where the shipped sudoers file has it, which compares whole command lines (T16).
+ */
+export function followedLog(argv: readonly string[]): readonly string[] {
+  const at = argv.indexOf("--no-pager");
+  return at < 0 ? ["tail", "-F", ...argv.slice(1)] : [...argv.slice(0, at), "-f", ...argv.slice(at)];
+}

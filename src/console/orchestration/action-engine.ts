@@ -77,8 +77,8 @@ export class ActionEngine {
   readonly #jobs = new Map<string, Job>();
   readonly #queue: Job[] = [];
   readonly #keyed: IdempotencyKeys<TakenAction>;
+  readonly #closing = new AbortController();
   #active = 0;
-  #isClosed = false;
 
   constructor(deps: ActionEngineDeps) {
     this.#deps = deps;
@@ -89,6 +89,10 @@ export class ActionEngine {
       known: (isMeant) => this.#known(isMeant),
       secrets,
     });
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   /** All records, the newest first. */
@@ -161,7 +165,10 @@ export class ActionEngine {
    * Settles the unfinished records of an earlier console; called once, before any action is accepted (T14).
    */
   async reconcile(): Promise<void> {
-    await reconcile(this.#deps);
+    const { events } = this.#deps;
+    // A restart of the console fails or succeeds as any action does, though another console hears of its end.
+    const onEnd = (record: ActionRecord): void => events.onEnd(record);
+    await reconcile({ ...this.#deps, onEnd, signal: this.#closing.signal });
     await this.#prune();
   }
 
@@ -170,7 +177,7 @@ export class ActionEngine {
    * wait for actions that were handed over: their callers get the record as it is.
    */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     const open = [...this.#jobs.values()].filter(({ record }) => isUnfinished(record));
     const ends = open.filter(({ record }) => record.state !== "handed_over");
     for (const job of ends) job.abort.abort();

@@ -13,6 +13,7 @@ import {
   type ActionHistoryDeps,
   HISTORY_FILE,
   TARGET_OUTPUT_KEPT_BYTES,
+  UNRUN_RECORDS_KEPT,
 } from "./action-history.ts";
 import { ACTION_OUTPUT_KEPT_BYTES } from "./action-output.ts";
 import { ACTION_RECORDS_WITH_OUTPUT } from "./output-store.ts";
@@ -105,6 +106,31 @@ test("the newest finished records up to -history_limit are kept, and every unfin
   await history.put(record("running"));
   assert.deepEqual(ids(history), ["4", "3", "2"], "it is the oldest of the finished now");
   assert.equal((await opened({ limit: 3 })).list().length, 3);
+});
+
+test("dry runs and rejected actions displace none that ran, nor the output of one; the newest of them are kept besides (spec 8)", async () => {
+  const limit = UNRUN_RECORDS_KEPT + 1;
+  const history = await opened({ limit });
+  const ran = Array.from({ length: limit }, (_, at) => `ran-${at}`);
+  for (const id of ran) await history.put(record(id, { stdout: "out" }));
+  for (let at = 0; at < limit; at++) {
+    await history.put(record(`rejected-${at}`, { state: "rejected" }));
+    const { request } = record("x");
+    await history.put(record(`dry-${at}`, { request: { ...request, dry_run: true } }));
+  }
+  const kept = ids(history);
+  assert.deepEqual(
+    kept.filter((id) => id.startsWith("ran-")),
+    ran.toReversed(),
+  );
+  assert.equal(history.find(`ran-${limit - ACTION_RECORDS_WITH_OUTPUT}`)?.stdout, "out");
+  assert.equal(kept.length, limit + UNRUN_RECORDS_KEPT);
+  assert.deepEqual(kept.slice(0, 2), [`dry-${limit - 1}`, `rejected-${limit - 1}`]);
+  assert.deepEqual(history.known().endedNewestFirst, ran.toReversed());
+  assert.deepEqual(ids(await opened({ limit })), kept);
+  const small = await opened({ limit: 2 });
+  await small.put(record("ran"));
+  assert.deepEqual(ids(small), ["ran", `dry-${limit - 1}`, `rejected-${limit - 1}`, ran.at(-1)]);
 });
 
 test("records put at the same time all arrive, in order", async () => {

@@ -17,6 +17,9 @@ import { ACTION_RECORDS_WITH_OUTPUT, type KnownActions } from "./output-store.ts
 /** Bytes of each output stream that a record keeps per target; the whole text is in a file of its own. */
 export const TARGET_OUTPUT_KEPT_BYTES = 4_096;
 
+/** Newest records of dry runs and rejected actions that are kept besides; a smaller limit holds for them too. */
+export const UNRUN_RECORDS_KEPT = 20;
+
 /** Name of the file in the console's data folder (spec 8). */
 export const HISTORY_FILE = "command_history.json";
 
@@ -28,7 +31,7 @@ export interface ActionHistoryDeps {
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Finished records that are kept: -history_limit. Unfinished ones do not count. */
+  /** Finished records that are kept: -history_limit. Unfinished ones and those that ran nothing do not count. */
   readonly limit?: number;
   readonly replaceFile?: ReplaceFile;
 }
@@ -51,6 +54,11 @@ const UNFINISHED_TARGETS: ReadonlySet<string> = new Set(["pending", "running"]);
 /** True for a record without an end. */
 export function isUnfinished({ state }: Pick<ActionRecord, "state">): boolean {
   return UNFINISHED.has(state);
+}
+
+/** True for the record of an action that touched no node, and never will: it must not displace one that did. */
+function isUnrun({ state, request }: Pick<ActionRecord, "state" | "request">): boolean {
+  return state === "rejected" || request.dry_run;
 }
 
 /** All records, in the order of their creation. */
@@ -96,10 +104,12 @@ export class ActionHistory {
     return [...this.#entries.values()].map(({ record }) => record).toReversed();
   }
 
-  /** All ids, those of finished records newest first. */
+  /** The ids of all actions that may have output, those of finished ones newest first. */
   known(): KnownActions {
     const ids = (isOpen: boolean): string[] =>
-      this.list().flatMap((record) => (isUnfinished(record) === isOpen ? [record.id] : []));
+      this.list().flatMap((record) =>
+        isUnfinished(record) === isOpen && !isUnrun(record) ? [record.id] : [],
+      );
     return { endedNewestFirst: ids(false), unfinished: ids(true) };
   }
 
@@ -133,12 +143,17 @@ export class ActionHistory {
     return mine;
   }
 
-  /** Drops the oldest finished records beyond the limit, and the output of all but the newest. */
+  /** Drops the oldest finished records beyond the limits, and the output of all but the newest. */
   #trimmed(entries: ReadonlyMap<string, Entry>): Map<string, Entry> {
     const kept = new Map(entries);
-    let finished = 0;
+    let [finished, unrun] = [0, 0];
     for (const [id, { record }] of [...entries].toReversed()) {
       if (isUnfinished(record)) continue;
+      if (isUnrun(record)) {
+        unrun++;
+        if (unrun > Math.min(this.#limit, UNRUN_RECORDS_KEPT)) kept.delete(id);
+        continue;
+      }
       finished++;
       if (finished > this.#limit) kept.delete(id);
       else if (finished > ACTION_RECORDS_WITH_OUTPUT && hasOutput(record)) {

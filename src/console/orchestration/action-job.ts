@@ -12,6 +12,8 @@ import type { TargetResult } from "./target-run.ts";
  * A node's lock expires this long after the action's time limit, in any state of the action (decision D7).
  */
 export const NODE_LOCK_GRACE_MS = 60_000;
+/** Longest end of an action on a node after its time: two tries to reach it and to end its processes. */
+const TARGET_END_MS = 90_000;
 
 /** One node's part of a record. */
 export type RecordTarget = ActionRecord["targets"][number];
@@ -98,11 +100,15 @@ export function unixSeconds(clock: Pick<Clock, "wallMs">): number {
   return Math.trunc(clock.wallMs()) / 1_000;
 }
 
-/** Upper bound of an action's duration with its batches one after the other, in milliseconds. */
+/**
+ * Upper bound of an action's duration with its batches one after the other, in milliseconds. Nodes on which the
+ * console itself restarts come last, one by one, and a node whose time has run out is still to be ended.
+ */
 export function wholeLimitMs(nodes: readonly JobNode[], order: BatchOrder): number {
   const longest = Math.max(0, ...nodes.map(({ plan }) => plan.limitSeconds));
-  const turns = Math.ceil(nodes.length / Math.max(1, order.maxParallel));
-  return turns * (longest + order.healthGateSeconds) * 1_000 + NODE_LOCK_GRACE_MS;
+  const own = nodes.filter(({ plan }) => plan.consoleStep !== undefined).length;
+  const turns = Math.ceil((nodes.length - own) / Math.max(1, order.maxParallel)) + own;
+  return turns * ((longest + order.healthGateSeconds) * 1_000 + TARGET_END_MS) + NODE_LOCK_GRACE_MS;
 }
 
 /** A job with known nodes. */

@@ -6,7 +6,7 @@ import type { SshNode } from "#base/ssh-node.ts";
 import { ulid } from "#base/ulid.ts";
 import { actionRequest, type Service } from "#wire/webapi/action-request.ts";
 import type { LogLine, LogTail } from "#wire/webapi/log-tail.ts";
-import { planFor } from "./action-arguments.ts";
+import { followedLog, planFor } from "./action-arguments.ts";
 import { ActionRefusal } from "./action-refusal.ts";
 import type { TargetRunner } from "./action-run.ts";
 import { LOG_FOLLOW_MAX_MS, LOG_TAIL_MAX_BYTES, type LocalLogs, problemOf } from "./local-logs.ts";
@@ -139,7 +139,7 @@ export class LogReader {
     const cutter = new LogLines(source);
     void this.#run(
       node,
-      { ...step, argv: following(step.argv, source) },
+      { ...step, argv: followedLog(step.argv) },
       {
         timeoutMs: LOG_FOLLOW_MAX_MS,
         signal,
@@ -235,9 +235,4 @@ function stepOf(node: SshNode, service: Service, lines: number, source: LogSourc
   if (step === undefined || step.kind === "daemon")
     throw new TypeError("a log is read by a program that ends");
   return step;
-}
-
-function following(argv: readonly string[], source: LogSource): readonly string[] {
-  // Follows the file by name, across its rotation.
-  return source === "file" ? ["tail", "-F", ...argv.slice(1)] : [...argv, "-f"];
 }

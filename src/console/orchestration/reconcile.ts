@@ -20,6 +20,8 @@ import type { NodeLocks } from "./node-locks.ts";
 
 /** Time a restarted console waits for the end of its restart's action; a start takes seconds. */
 const RECONCILE_PATIENCE_MS = 60_000;
+/** Interval in which a metadata store that does not answer is asked for the nodes again. */
+const RECONCILE_STORE_INTERVAL_MS = 5_000;
 
 /** Dependencies of reconciling. */
 export interface ReconcileDeps {
@@ -29,6 +31,10 @@ export interface ReconcileDeps {
   readonly runner: TargetRunner;
   readonly locks: NodeLocks;
   readonly nodes: () => Promise<readonly SshNode[]>;
+  /** Receives each settled record, once it is on stable storage; must not throw. */
+  readonly onEnd: (record: ActionRecord) => void;
+  /** Ends the wait for the metadata store: the console stops, and the next one settles the records. */
+  readonly signal: AbortSignal;
 }
 
 /** Nodes of one action that are asked concurrently. */
@@ -37,33 +43,60 @@ const SETTLED = "the console was restarted while this ran";
 
 /**
  * Settles every record that was unfinished when this console started and ends its processes on the nodes. A
- * handed over restart has succeeded since this console runs, and a reboot when the boot id is new. The nodes
- * are locked when this returns its promise, and free when their record is settled.
+ * handed over restart has succeeded when its end says so, and a reboot when the boot id is new. The nodes are
+ * locked when this returns its promise, and free when their record is settled; until the metadata store says
+ * where they are, they stay locked.
  */
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
-  const { history, log, clock } = deps;
+  const { history, log, clock, onEnd } = deps;
   const open = history.list().filter((record) => isOpen(record));
   // Locks the nodes before a new action can start there.
-  const locked = open.map((record) => {
-    const ids = record.targets.filter(isLost).map((target) => target.node_id);
-    const endsMs = endOf(record, clock);
-    const lock = deps.locks.acquire(record.id, ids, endsMs - clock.steadyMs() + NODE_LOCK_GRACE_MS);
-    return { record, endsMs, release: () => (lock.isHeld ? lock.release() : undefined) };
-  });
+  const locked = open.map((record) => ({ record, release: lockOf(record, deps) }));
   if (open.length === 0) return;
-  const nodes = new Map((await deps.nodes().catch(() => [])).map((node) => [node.id, node]));
+  const nodes = await enrolled(deps, locked);
+  if (nodes === undefined) return;
   await Promise.all(
-    locked.map(async ({ record, endsMs, release }) => {
+    locked.map(async ({ record, release }) => {
       try {
-        const done = await settled(record, { ...deps, known: nodes, endsMs });
+        const done = await settled(record, { ...deps, known: nodes, endsMs: endOf(record, clock) });
         release();
         await history.put(done);
+        onEnd(done);
       } catch (error) {
         release();
         log.error("action_not_reconciled", { id: record.id, error: errorText(error) });
       }
     }),
   );
+}
+
+/** Locks the nodes whose outcome is open; returns the release. */
+function lockOf(record: ActionRecord, { locks, clock }: ReconcileDeps): () => void {
+  const ids = record.targets.filter(isLost).map((target) => target.node_id);
+  const lock = locks.acquire(record.id, ids, endOf(record, clock) - clock.steadyMs() + NODE_LOCK_GRACE_MS);
+  return () => (lock.isHeld ? lock.release() : undefined);
+}
+
+/** The enrolled nodes, once the store answers; undefined when the console stops before. */
+async function enrolled(
+  deps: ReconcileDeps,
+  locked: { readonly record: ActionRecord; release: () => void }[],
+): Promise<ReadonlyMap<string, SshNode> | undefined> {
+  const { clock, log, signal } = deps;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return new Map((await deps.nodes()).map((node) => [node.id, node]));
+    } catch (error) {
+      if (isFirst) log.warn("actions_await_store", { actions: locked.length, error: errorText(error) });
+    }
+    await pause(clock, RECONCILE_STORE_INTERVAL_MS, signal);
+    if (signal.aborted) return undefined;
+    // The locks' time starts anew: what runs there is not ended yet.
+    for (const each of locked) {
+      each.release();
+      each.release = lockOf(each.record, deps);
+    }
+  }
 }
 
 function isOpen({ state, targets }: ActionRecord): boolean {
@@ -135,7 +168,13 @@ async function orphanSettled(
   node: SshNode | undefined,
   deps: SettlingOne,
 ): Promise<Partial<RecordTarget>> {
-  const trace = await traced(node, deps, "end");
+  let trace = await traced(node, deps, "end");
+  // After a power cut a node starts later than its console; what runs there is still to be ended.
+  const isAwaited = (): boolean => trace.state === "unknown" && node !== undefined;
+  while (isAwaited() && deps.clock.steadyMs() < deps.endsMs) {
+    await pause(deps.clock, HEALTH_GATE_INTERVAL_MS);
+    trace = await traced(node, deps, "end");
+  }
   // The last output before the console's end is lost.
   const cut = { truncated: true };
   if (trace.state === "ended") {
@@ -149,18 +188,27 @@ async function orphanSettled(
   return { ...cut, state: "unknown", message: `${SETTLED}; ${why}` };
 }
 
-/** Settles this console's own restart: a success unless the restart reports a failure. */
+/**
+ * Settles this console's own restart by the end that it has left on the node. One that still runs there waits
+ * for nothing but this console; without an end and without its processes nobody knows whether it ever began.
+ */
 async function restartSettled(
   _target: RecordTarget,
   node: SshNode | undefined,
   deps: SettlingOne,
 ): Promise<Partial<RecordTarget>> {
   let trace = await traced(node, deps, "look");
-  while (trace.state === "running" && deps.clock.steadyMs() < deps.endsMs) {
+  const isOpenYet = (): boolean =>
+    trace.state === "running" || (trace.state === "unknown" && node !== undefined);
+  while (isOpenYet() && deps.clock.steadyMs() < deps.endsMs) {
     await pause(deps.clock, HEALTH_GATE_INTERVAL_MS);
     trace = await traced(node, deps, "look");
   }
-  if (trace.state !== "ended") return { state: "succeeded" };
+  if (trace.state === "running") return { state: "succeeded" };
+  if (trace.state !== "ended") {
+    const why = trace.state === "unknown" ? trace.message : "its end was not found on the node";
+    return { state: "unknown", message: `${SETTLED}; whether it was done is not known: ${why}` };
+  }
   return {
     state: trace.exitCode === 0 ? "succeeded" : "failed",
     exit_code: trace.exitCode,

@@ -10,6 +10,11 @@ export const REMOTE_TERM_GRACE_MS = 10_000;
 export const REMOTE_KILL_GRACE_MS = 5_000;
 /** Acknowledged action files on a node before one process removes them all; a few bytes each. */
 export const REMOTE_HEARD_FILES = 32;
+/**
+ * Age in days from which the file of an action whose end no console has heard goes with them: its console was
+ * lost, or could not reach the node again. No console asks that late.
+ */
+export const REMOTE_UNHEARD_DAYS = 7;
 /** Longest script sent to a node's shell: all steps of an action. */
 const REMOTE_SCRIPT_MAX_BYTES = 262_144;
 /** Time before KILL for a service started as a binary, its transfers included. */
@@ -119,9 +124,14 @@ for d in "$HOME/.grove-actions" "/dev/shm/.grove-actions-$USER"; do
 done
 return 1
 }
-# Succeeds when the name is ours now, or was taken before us: then $taken says so.
+# Succeeds when the name is ours now, or was taken before us: then $taken is the boot id of that time.
 claim() {
-if [ -e "$d/$k" ]; then taken=yes; return 0; fi
+if [ -e "$d/$k" ]; then
+taken=
+{ IFS=' ' read -r x x taken; } 2>/dev/null <"$d/$k"
+taken=\${taken:-none}
+return 0
+fi
 set -C
 { printf '%s\\n' "$first" >"$d/$k"; } 2>/dev/null
 c=$?
@@ -141,7 +151,8 @@ homes claim
 
 /**
  * `begin` takes the action's name; `finish` reports the end on both streams and marks it as acknowledged by
- * the console. Such files are removed in bulk: a process per action would be a tenth of its cost.
+ * the console. Such files are removed in bulk, with those that nobody asks for any more: a process per action
+ * would be a tenth of its cost. A wrong clock removes no file of a shell that runs.
  */
 const RUN = `both() { say "$@"; say "$@" >&2; }
 begin() {
@@ -149,7 +160,7 @@ about $$
 if [ "$session" != $$ ]; then both refused session; exit 0; fi
 first="$$ $started $boot"
 enrol
-if [ -n "$taken" ]; then both refused taken; exit 0; fi
+if [ -n "$taken" ]; then both refused taken "$taken"; exit 0; fi
 if [ -z "$f" ]; then both refused place; exit 0; fi
 cd -- "$HOME" 2>/dev/null || cd /
 both begun "$boot"
@@ -170,6 +181,11 @@ for x in "$@"; do
 line=
 IFS= read -r line <"$x"
 [ "$line" = heard ] && heard="$heard $x"
+done
+for x in $(find . ! -name . -prune -type f -mtime +${REMOTE_UNHEARD_DAYS} 2>/dev/null); do
+w= s= o=
+IFS=' ' read -r w s o <"$x"
+[ "$o" = "$boot" ] && alive "$w" "$s" || heard="$heard $x"
 done
 exec rm -f -- $heard
 }

@@ -27,7 +27,12 @@ export interface RemoteSessionDeps {
 export type SessionEnd =
   | { readonly kind: "ended"; readonly failedStep: number | undefined; readonly exitCode: number }
   /** Nothing ran: the name is taken, there is no session, or its file cannot be made. */
-  | { readonly kind: "refused"; readonly why: string }
+  | {
+      readonly kind: "refused";
+      readonly why: string;
+      /** The machine's boot id when the name was taken. */
+      readonly bootId?: string;
+    }
   /** The connection ended before the script's last line. */
   | { readonly kind: "lost"; readonly complaint: string }
   /** The receiver of the output failed. */
@@ -156,8 +161,10 @@ class StreamReader {
       this.#events.onBegun(first);
     } else if (word === "capture") this.#fact = first;
     else if (word === "captured") this.#fact = undefined;
-    else if (word === "refused") this.#last = { kind: "refused", why: first };
-    else if (word === "end") {
+    else if (word === "refused") {
+      const isBootId = second !== "" && second !== "none" && second !== "never";
+      this.#last = { kind: "refused", why: first, ...(isBootId ? { bootId: second } : {}) };
+    } else if (word === "end") {
       const failedStep = first === "-" ? undefined : Number(first);
       this.#last = { kind: "ended", failedStep, exitCode: Number(second) };
     }

@@ -69,7 +69,7 @@ test("of all nodes those are meant that have the service; of those that were nam
   assert.throws(() => planForward(request(), []), /no enrolled node/);
 });
 
-test("the way back is an exact reset on the nodes that were changed, and on no others", () => {
+test("the way back is an exact reset that keeps local changes, on the nodes that were changed and on no others", () => {
   const enrolled = [node("n1"), node("n2"), node("n3")];
   const requested = request();
   const kept = planForward(requested, enrolled).map((each, at) => ({
@@ -83,7 +83,9 @@ test("the way back is an exact reset on the nodes that were changed, and on no o
   assert.deepEqual(order(back), ["0 n1"]);
   const [only] = back;
   assert.ok(only !== undefined);
-  assert.deepEqual(plannedSteps(only)[1], { step: "back", argv: ["git", "reset", "--hard", BEFORE] });
+  const stash = ["git", "stash", "push", "--message", "before going back to aaaaaaaaaaaa"];
+  const argv = ["git", "add", "--update", "&&", ...stash, "&&", "git", "reset", "--keep", BEFORE];
+  assert.deepEqual(plannedSteps(only)[1], { step: "back", argv });
   assert.throws(() => planBack(record, []), /"n1" is enrolled/);
 });
 

@@ -163,11 +163,18 @@ function checkSteps(cwd: string): RunStep[] {
   ];
 }
 
-/** Keeps the branch checked out, for the next pull. */
+/**
+ * Keeps the branch checked out, for the next pull, and local changes in git's stash, those of a merge that has met a
+ * conflict too, which only an addition lets in. What is changed after that, and an untracked file in the way, makes
+ * the reset fail instead of being lost.
+ */
 function backSteps(commit: string, cwd: string): RunStep[] {
   if (!isCommit(commit)) throw new GroveError("BAD_ARGUMENT", "not the whole name of a commit");
+  const why = `before going back to ${commit.slice(0, 12)}`;
   return [
-    { argv: ["git", "reset", "--hard", commit], cwd },
+    { argv: ["git", "add", "--update"], cwd },
+    { argv: ["git", "stash", "push", "--message", why], cwd },
+    { argv: ["git", "reset", "--keep", commit], cwd },
     { argv: ["git", "rev-parse", "HEAD"], cwd, capture: GIT_AFTER },
   ];
 }

@@ -152,7 +152,7 @@ export class RolloutRun {
     const what = count === 1 ? "a change" : "changes";
     return {
       commit,
-      problem: `${node.repository} has ${what} of its own, which going back would lose: ${lastLine(changes)}`,
+      problem: `${node.repository} has ${what} of its own (keep with 'git stash'): ${lastLine(changes)}`,
     };
   }
 

@@ -11,40 +11,29 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
-import { type SshServer, SshServers, withoutSshServer } from "#testing/ssh-server.ts";
+import type { SshServer, SshServers } from "#testing/ssh-server.ts";
 import { until } from "#testing/until.ts";
-import { REMOTE_HEARD_FILES } from "./remote-script.ts";
 import type { RemoteStep } from "./remote-step.ts";
 import { SshConnections } from "./ssh-command.ts";
+import { sshOfFile } from "./ssh-site.fixture.ts";
 import type { SshTarget } from "./ssh-target.ts";
 import { runOnTarget, type TargetResult, type TargetRunOptions } from "./target-run.ts";
 import { type TargetDeps, traceOnTarget } from "./target-trace.ts";
 
-const skip = withoutSshServer();
-const TIMEOUT_MS = 60_000;
-
 let servers: SshServers;
 let server: SshServer;
 let connections: SshConnections;
-
-before(async () => {
-  if (skip !== false) return;
-  servers = new SshServers();
-  server = await servers.start();
-  connections = new SshConnections({ clock: systemClock, log: silentLogger, keyFile: servers.keyFile });
+const skip = sshOfFile((site) => {
+  ({ servers, server, connections } = site);
 });
-
-after(async () => {
-  await connections?.close();
-  await servers?.stop();
-});
+const TIMEOUT_MS = 60_000;
 
 function target(of: SshServer = server, id = "n1"): SshTarget {
   return { id, host: of.host, port: of.port, user: of.user, hostKey: of.hostKey };
@@ -374,12 +363,6 @@ function isAlive(pid: number): boolean {
   const path = `/proc/${pid}/stat`;
   return existsSync(path) && !/\) Z /.test(readFileSync(path, "utf8"));
 }
-
-test("of actions whose end was heard a node keeps few files", { skip }, async () => {
-  for (let i = 0; i < REMOTE_HEARD_FILES + 5; i++) await run([{ argv: ["true"] }]);
-  await assertForgotten();
-  assert.ok(readdirSync(join(server.home, ".grove-actions")).length <= REMOTE_HEARD_FILES);
-});
 
 function processesWith(argument: string): string[] {
   return readdirSync("/proc").filter((pid) => {

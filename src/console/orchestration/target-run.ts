@@ -101,6 +101,7 @@ class TargetRun {
   readonly #cleanUps: (() => void)[] = [];
   #why: Stop = "cancelled";
   #session: RemoteSession | undefined;
+  #bootIdBefore: string | undefined;
   #bootIdAfter: string | undefined;
   #isOutputCut = false;
 
@@ -127,7 +128,7 @@ class TargetRun {
 
   async run(): Promise<TargetResult> {
     const facts = await this.#attempt(true);
-    const before = this.#session?.bootId;
+    const before = this.#bootIdBefore ?? this.#session?.bootId;
     return {
       ...facts,
       captured: trimmed(this.#session?.captured ?? {}),
@@ -159,7 +160,9 @@ class TargetRun {
         this.#isOutputCut = true;
       }
       if (end.kind === "refused" && (end.why !== "taken" || isFirst)) return refusedFacts(end.why);
-      if (this.#isRebooting(end)) return await this.#awaitReboot(connection, session.bootId ?? "");
+      // An attempt that was lost before its first word may have begun: its file on the node has the boot id.
+      this.#bootIdBefore = session.bootId ?? (end.kind === "refused" ? end.bootId : undefined);
+      if (this.#isRebooting(end)) return await this.#awaitReboot(connection);
       return end.kind === "ended" ? endedFacts(end.exitCode, end.failedStep) : await this.#findAgain();
     } finally {
       connection.release();
@@ -265,8 +268,10 @@ class TargetRun {
   }
 
   /** Waits for a new boot id and a healthy service (D7). */
-  async #awaitReboot(connection: SshConnection, before: string): Promise<Facts> {
+  async #awaitReboot(connection: SshConnection): Promise<Facts> {
     connection.drop();
+    const before = this.#bootIdBefore;
+    if (before === undefined) return unknownFacts("whether the host has restarted is not known");
     const late = (reason: "NO_NEW_BOOT" | "NOT_HEALTHY", message: string): Facts => ({
       state: this.#why,
       exitCode: null,

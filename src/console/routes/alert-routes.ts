@@ -47,7 +47,7 @@ function addLists(app: App, { alerts }: AlertRoutesDeps): void {
       },
     },
     (request) => {
-      const { severity, type, node_id: nodeId, unresolved, limit, before } = request.query;
+      const { severity, type, node_id: nodeId, unresolved, resolved, limit, before } = request.query;
       return alerts.list(
         viewerOf(request).kind,
         {
@@ -55,6 +55,7 @@ function addLists(app: App, { alerts }: AlertRoutesDeps): void {
           types: type === undefined ? undefined : new Set(type),
           nodeId,
           isUnresolved: unresolved === "true" || unresolved === "1",
+          isResolved: resolved === "true" || resolved === "1",
         },
         { limit, ...beforeOf(before) },
       );

@@ -6,7 +6,7 @@ import { listedNode, nodeReading } from "#console/cluster/cluster-state.fixture.
 import type { NodeReading, SecurityEvent } from "#console/cluster/cluster-state.ts";
 import { VANISHED_NODE_KEPT_MS } from "#console/cluster/cluster-state-store.ts";
 import { startService } from "./alert-service.fixture.ts";
-import { NODE_FORGOTTEN_MS } from "./alert-service.ts";
+import { NODE_FORGOTTEN_MS } from "./gone-nodes.ts";
 
 const GIB = 2n ** 30n;
 const ends: (() => Promise<unknown>)[] = [];
@@ -154,6 +154,24 @@ test("what nodes report of attempts, and failed sign-ins to the console, are for
     nothing,
     "nobody reads from a count that an attempt was noticed",
   );
+});
+
+test("the end of the console's own certificate is an alert that no node has to report (B-11)", async () => {
+  let daysLeft = 14;
+  const { round, service } = await startService(ends, ["n1"], { certificateDaysLeft: () => daysLeft });
+  assert.deepEqual(await round({ n1: {} }), []);
+  daysLeft = 13;
+  assert.deepEqual(await round({ n1: {} }), ["raised cert_expiring warning"]);
+  daysLeft = 0;
+  assert.deepEqual(await round({ n1: {} }), ["changed cert_expiring critical"]);
+  const [alert] = service.list("operator", {}, {}).alerts;
+  assert.equal(alert?.title, "The certificate of the console ends soon");
+  assert.match(alert.message, /ends in less than a day/);
+  daysLeft = -1;
+  await round({ n1: {} });
+  daysLeft = 89;
+  const events = await round({ n1: {} });
+  assert.deepEqual(events, ["resolved cert_expiring critical", "recorded cert_expiring info"]);
 });
 
 test("visitors see faults of machine and service without numbers of users, and count what says where the cluster is open (spec 5.8.4, D22)", async () => {

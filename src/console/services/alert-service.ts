@@ -16,16 +16,19 @@ import type { Resolution } from "#console/alerts/alert-state-machine.ts";
 import { type AlertListener, AlertStore, momentOf } from "#console/alerts/alert-store.ts";
 import type { Condition, Moment, Occurrence } from "#console/alerts/condition.ts";
 import { type MetaServerReading, metaServerConditions } from "#console/alerts/metaserver-rule.ts";
-import { nodeConditions, offlineCondition } from "#console/alerts/node-rules.ts";
+import {
+  certificateCondition,
+  fewestDays,
+  nodeConditions,
+  offlineCondition,
+} from "#console/alerts/node-rules.ts";
 import { type HomeOf, QuotaWatch } from "#console/alerts/quota-watch.ts";
 import { RestartWatch } from "#console/alerts/restart-watch.ts";
 import { FailureWindow, loginFailures, metaServerAt, SecurityWatch } from "#console/alerts/security-watch.ts";
 import type { ClusterState, NodeState, PollOutcome, SecurityEvent } from "#console/cluster/cluster-state.ts";
 import type { History } from "#console/history/history.ts";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
-
-/** Time after which the alerts of a removed node end. */
-export const NODE_FORGOTTEN_MS: number = 3_600_000;
+import { GoneNodes } from "./gone-nodes.ts";
 
 /** Dependencies of the service. */
 export interface AlertServiceDeps {
@@ -42,6 +45,8 @@ export interface AlertServiceDeps {
   readonly metaServers?: () => readonly MetaServerReading[];
   /** True while the built-in password is in force (T10). */
   readonly isDefaultPassword: () => boolean;
+  /** Whole days until the console's own certificate ends; undefined for a console without one. */
+  readonly certificateDaysLeft?: () => number;
 }
 
 /** Receives the conditions and occurrences of one evaluation round, for notifications. */
@@ -69,14 +74,14 @@ export class AlertService {
   readonly #answeringSinceMs = new Map<string, number>();
   /** Nodes with state in this service. */
   readonly #known = new Set<string>();
-  /** Since when nodes with alerts are unknown. */
-  readonly #missingSinceMs = new Map<string, number>();
+  readonly #gone: GoneNodes;
 
   private constructor(deps: AlertServiceDeps, store: AlertStore) {
     this.#deps = deps;
     this.#store = store;
     this.#security = new SecurityWatch(store.securityMarks);
     this.#quotas = new QuotaWatch(nearUsers(store), deps.homeOf);
+    this.#gone = new GoneNodes(deps.cluster);
     this.#ends = [
       deps.cluster.onPoll((outcome) => this.#polled(outcome)),
       deps.cluster.onRound(() => this.#round()),
@@ -267,7 +272,7 @@ export class AlertService {
    * Evaluates everything but polls: silent nodes, ended and removed ones, and the console's own conditions.
    */
   #round(): void {
-    const { cluster, clock, isDefaultPassword } = this.#deps;
+    const { cluster, clock, isDefaultPassword, certificateDaysLeft } = this.#deps;
     const at = momentOf(clock);
     const { machine } = this.#store;
     const conditions: Condition[] = cluster
@@ -276,6 +281,7 @@ export class AlertService {
       .map((node) => this.#offline(node));
     const level = isDefaultPassword() ? "critical" : "clear";
     conditions.push({ key: alertKey("default_password"), type: "default_password", level });
+    conditions.push(certificateCondition("console", certificateDaysLeft?.()));
     conditions.push(...this.#metaServers(at));
     const events = [
       ...machine.apply(conditions, at),
@@ -313,11 +319,20 @@ export class AlertService {
 
   #metaServers({ wallMs }: Moment): Condition[] {
     const { machine } = this.#store;
+    const readings = this.#deps.metaServers?.() ?? [];
     const standing = [...machine.openAlerts(), ...machine.mutedKeys()].map(({ key }) => key);
-    return metaServerConditions(this.#deps.metaServers?.() ?? [], Math.floor(wallMs / 1_000), {
+    const found = metaServerConditions(readings, Math.floor(wallMs / 1_000), {
       sinceUnix: (key) => machine.openAlert(key)?.detail?.["last_seen"],
       standing,
     });
+    const days = readings.map(({ certDaysLeft }) => certDaysLeft);
+    // Those without the authority's folder say nothing of its end.
+    const ends = readings.flatMap(({ authorityDaysLeft }) => authorityDaysLeft ?? []);
+    return [
+      ...found,
+      certificateCondition("metaserver", fewestDays(days)),
+      certificateCondition("authority", readings.length > 0 && ends.length === 0 ? null : fewestDays(ends)),
+    ];
   }
 
   #hasAnsweredAMinute(nodeId: string, { steadyMs }: Moment): boolean {
@@ -326,26 +341,14 @@ export class AlertService {
     return sinceMs !== undefined && steadyMs - sinceMs >= 60_000;
   }
 
-  /**
-   * Keys of nodes that are unknown for an hour. With no known node at all none is removed, since the store
-   * may be down.
-   */
-  #orphans({ steadyMs }: Moment): string[] {
-    const { cluster } = this.#deps;
-    if (cluster.isStarting() || cluster.nodes().length === 0) return [];
+  /** Keys of nodes that are gone. */
+  #orphans(at: Moment): string[] {
     const { machine } = this.#store;
-    const keys: string[] = [];
-    for (const { key, nodeId } of [...machine.openAlerts(), ...machine.mutedKeys()]) {
-      if (nodeId === undefined) continue;
-      if (cluster.node(nodeId) !== undefined) {
-        this.#missingSinceMs.delete(nodeId);
-        continue;
-      }
-      const sinceMs = this.#missingSinceMs.get(nodeId) ?? steadyMs;
-      this.#missingSinceMs.set(nodeId, sinceMs);
-      if (steadyMs - sinceMs >= NODE_FORGOTTEN_MS) keys.push(key);
-    }
-    return keys;
+    const standing = [...machine.openAlerts(), ...machine.mutedKeys()].flatMap(({ key, nodeId }) =>
+      nodeId === undefined ? [] : [{ key, nodeId }],
+    );
+    const gone = this.#gone.of(new Set(standing.map(({ nodeId }) => nodeId)), at);
+    return standing.flatMap(({ key, nodeId }) => (gone.has(nodeId) ? [key] : []));
   }
 
   /** Forgets the state of removed nodes. */

@@ -37,6 +37,8 @@ export interface ConsoleOptions {
   readonly listen: HostPort;
   /** Certificate and key for HTTPS, PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** Whole days until that certificate ends. */
+  readonly certificateDaysLeft?: () => number;
   /** Folder of its files, which exists and is private. */
   readonly dataFolder: string;
   /** The shared metadata store, which the console closes at its end. */

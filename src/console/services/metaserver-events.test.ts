@@ -6,7 +6,7 @@ import { ADDRESS_REREAD_INTERVAL_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { SecurityReport } from "#metaserver/directory/directory.ts";
 import { type ServiceUnderTest, startService } from "./alert-service.fixture.ts";
-import { NODE_FORGOTTEN_MS } from "./alert-service.ts";
+import { NODE_FORGOTTEN_MS } from "./gone-nodes.ts";
 import { watchMetaServers } from "./metaserver-events.ts";
 
 const ends: (() => Promise<unknown>)[] = [];

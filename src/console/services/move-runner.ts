@@ -142,9 +142,12 @@ export class MoveRunner {
   }
 
   async #work(store: NodeStore): Promise<void> {
+    // One that is begun from here on may not be in what is read now.
+    const driving = [...this.#drains];
     const drained = new Set(await store.drainedNodes());
     const byNode = await rootsByNode(store);
-    for (const [id, driven] of this.#drains) {
+    for (const [id, driven] of driving) {
+      if (this.#drains.get(id) !== driven) continue;
       const owners = byNode.get(id) ?? [];
       if (owners.length === 0 || !drained.has(id)) {
         await this.leave(id);

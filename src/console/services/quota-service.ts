@@ -23,9 +23,8 @@ import {
   type Wanted,
 } from "./home-node.ts";
 import type { SetQuotaOnNode } from "./node-dial.ts";
+import { UserChanges } from "./user-changes.ts";
 
-/** Concurrent and waiting changes of quotas; more are answered RATE_LIMITED. */
-export const QUOTA_CHANGES_AT_ONCE = 64;
 /** Time limit for a node to set a quota, connecting included. */
 export const QUOTA_CHANGE_TIMEOUT_MS = 5_000;
 
@@ -71,8 +70,7 @@ const WANTED: Wanted = {
 /** The service. Changes of one user's quota are sequential, so that the last request wins. */
 export class QuotaService {
   readonly #deps: QuotaServiceDeps;
-  readonly #last = new Map<string, Promise<unknown>>();
-  #atOnce = 0;
+  readonly #changes = new UserChanges("quotas");
 
   constructor(deps: QuotaServiceDeps) {
     this.#deps = deps;
@@ -82,27 +80,11 @@ export class QuotaService {
    * Changes a quota. Throws ProblemError: NO_SUCH_USER, NODE_OFFLINE for an unreachable home node (nothing is
    * queued), NODE_ERROR for its refusal, NODE_TIMEOUT for an unknown outcome.
    */
-  async change(requested: QuotaRequest): Promise<QuotaChanged> {
-    if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
-      throw new ProblemError("RATE_LIMITED", "too many quotas are being changed; try again", {
-        retryAfterSeconds: 1,
-      });
-    }
-    this.#atOnce++;
-    const { username } = requested;
-    const before = this.#last.get(username);
-    const mine = this.#afterOthers(before, requested);
-    this.#last.set(username, mine);
-    try {
-      return await mine;
-    } finally {
-      this.#atOnce--;
-      if (this.#last.get(username) === mine) this.#last.delete(username);
-    }
+  change(requested: QuotaRequest): Promise<QuotaChanged> {
+    return this.#changes.run(requested.username, () => this.#change(requested));
   }
 
-  async #afterOthers(before: Promise<unknown> | undefined, requested: QuotaRequest): Promise<QuotaChanged> {
-    await before?.catch(() => undefined);
+  async #change(requested: QuotaRequest): Promise<QuotaChanged> {
     const node = await homeNodeOf(this.#deps, requested.username);
     const known = await this.#deps.users.find(requested.username);
     const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;

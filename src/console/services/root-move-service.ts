@@ -17,7 +17,7 @@ import {
   sizedNodes,
   withoutMoving,
 } from "#metaserver/directory/moving-roots.ts";
-import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
+import { isRemovingCopy, isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
 import type {
   DrainPlanView,
   DrainView,
@@ -266,6 +266,7 @@ export class RootMoveService {
       roots_left: rootsLeft,
       under_way: away.filter(isUnderWay).length,
       kept_copies: away.filter(({ state }) => state === "switched").length,
+      removing_copies: away.filter(isRemovingCopy).length,
       to_engine: driven?.toEngine ?? false,
       remove_command: `grove node remove ${shellWord(nodeId)} ${metaFlag(this.#deps.store)}`,
       problem: driven?.problem ?? null,
@@ -372,7 +373,14 @@ function sumOf(moves: readonly PlannedMove[]): number {
   return moves.reduce((all, { bytes }) => all + bytes, 0);
 }
 
-const ORDER: readonly RootMove["state"][] = ["frozen", "copying", "switched", "undone", "confirmed"];
+const ORDER: readonly RootMove["state"][] = [
+  "frozen",
+  "copying",
+  "switched",
+  "undone",
+  "confirmed",
+  "returned",
+];
 
 function underWayFirst(a: RootMove, b: RootMove): number {
   return (

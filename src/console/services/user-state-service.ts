@@ -13,7 +13,7 @@ import { type OperatorSession, ProblemError } from "#console/http/route.ts";
 import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.ts";
 import type { SetUserStateOnNode, UserStateOnNode } from "./node-dial.ts";
-import { QUOTA_CHANGES_AT_ONCE } from "./quota-service.ts";
+import { UserChanges } from "./user-changes.ts";
 
 /** A node's time limit for a pushed decision; all nodes are called concurrently. */
 const USER_STATE_PUSH_TIMEOUT_MS = 4_000;
@@ -61,10 +61,10 @@ interface Outcome {
   readonly later?: UserState | undefined;
 }
 
-/** The service. */
+/** The service. Decisions about one user are sequential, so that none is made without knowing the last. */
 export class UserStateService {
   readonly #deps: UserStateServiceDeps;
-  #atOnce = 0;
+  readonly #changes = new UserChanges("users");
 
   constructor(deps: UserStateServiceDeps) {
     this.#deps = deps;
@@ -102,17 +102,8 @@ export class UserStateService {
    * Decides and sends. Throws BAD_ARGUMENT, ProblemError RATE_LIMITED, and NODE_ERROR when no node has taken
    * it.
    */
-  async change(requested: UserStateRequest): Promise<Changed> {
-    if (this.#atOnce >= QUOTA_CHANGES_AT_ONCE) {
-      const again = { retryAfterSeconds: 1 };
-      throw new ProblemError("RATE_LIMITED", "too many users are being changed; try again", again);
-    }
-    this.#atOnce++;
-    try {
-      return await this.#change(requested);
-    } finally {
-      this.#atOnce--;
-    }
+  change(requested: UserStateRequest): Promise<Changed> {
+    return this.#changes.run(requested.username, () => this.#change(requested));
   }
 
   async #change(requested: UserStateRequest): Promise<Changed> {

@@ -1,5 +1,5 @@
 // HTTP Basic (RFC 7617): what somebody signs in with at /dav/.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** Characters of an Authorization header. */
 const HEADER_MAX_LENGTH = 1_024;
@@ -31,6 +31,6 @@ export function readBasic(header: string | undefined): BasicCredentials | undefi
   // Control characters are in no name and in no secret (RFC 7617, section 2).
   if (colon === -1 || /\p{Cc}/u.test(text)) return undefined;
   const [username, password] = [text.slice(0, colon), text.slice(colon + 1)];
-  const fingerprint = createHash("sha256").update(text).digest("base64");
-  return { username, password, fingerprint };
+  // At once: an object of Node for each hash costs three times as much as the hash.
+  return { username, password, fingerprint: hash("sha256", text, "base64") };
 }

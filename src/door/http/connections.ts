@@ -118,8 +118,18 @@ export class Connections {
 }
 
 /** The other end; TLS and HTTP/2 have objects of their own for the same connection. */
-type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
+interface Peer extends Pick<Socket, "remoteAddress" | "remotePort"> {
+  [KEY]?: string;
+}
 
-function keyOf({ remoteAddress, remotePort }: Peer): string {
-  return `${remoteAddress ?? ""} ${remotePort ?? 0}`;
+const KEY = Symbol("place among connections");
+
+function keyOf(peer: Peer): string {
+  const known = peer[KEY];
+  if (known !== undefined) return known;
+  const { remoteAddress, remotePort } = peer;
+  const key = `${remoteAddress ?? ""} ${remotePort ?? 0}`;
+  // Kept on the socket, since each request asks for it. One that has ended tells no address.
+  if (remoteAddress !== undefined) peer[KEY] = key;
+  return key;
 }

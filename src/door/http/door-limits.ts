@@ -30,6 +30,8 @@ export const DOOR_KNOWN_CREDENTIALS = 4_096;
 export const DOOR_REFUSALS_PER_CONNECTION = 20;
 /** Requests of one HTTP/1.1 connection in a turn of the event loop, after which others are read. */
 export const DOOR_REQUESTS_PER_TURN = 4;
+/** Requests of one without an answer, from which on it is read no further: they are answered one after the other. */
+export const DOOR_REQUESTS_UNANSWERED = 64;
 /** Requests of one in a turn that end it where nobody has signed in on it. */
 export const DOOR_UNPROVEN_REQUESTS_PER_TURN = 32;
 /** Bytes of all headers of a request: an address of 12 KiB twice, and an If of 8 KiB. */

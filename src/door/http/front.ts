@@ -124,6 +124,7 @@ export class Front {
     });
     exchange.whenGone(() => {
       this.#underWay--;
+      if (!("stream" in request)) this.#turns.answered(request.socket);
       const { statusCode: status } = exchange;
       this.answered.set(status, (this.answered.get(status) ?? 0) + 1);
       const ms = Math.round(this.#deps.clock.steadyMs() - startedMs);

@@ -35,6 +35,8 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   #gone: AbortController | undefined;
   #isGone = false;
   readonly #ends: (() => void)[] = [];
+  /** Begins with the first wait: most answers to small requests know none. */
+  #endWatch: (() => void) | undefined;
   /** The address without scheme and host. */
   readonly url: string;
   /** What the door waits for at the moment. */
@@ -58,10 +60,9 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     this.#clock = parts.clock;
     this.#traffic = parts.traffic;
     this.url = parts.url;
-    const endWatch = parts.clock.every(DOOR_PACE_MS / LOOKS, () => this.#look());
     response.on("close", () => {
-      endWatch();
       this.#isGone = true;
+      this.#endWatch?.();
       for (const end of this.#ends) end();
       this.#gone?.abort();
     });
@@ -196,7 +197,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   #wrote(length: number, hasRoom: boolean): boolean {
     this.#traffic.out += length;
     if (!hasRoom) {
-      this.#awaits = "reader";
+      this.#await("reader");
       this.#response.once("drain", () => {
         this.#moved += length;
         this.#awaits = undefined;
@@ -206,7 +207,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   }
 
   async #nextPart(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#awaits = "body";
+    this.#await("body");
     try {
       const value = await this.#body.next();
       return value === undefined ? { value, done: true } : { value, done: false };
@@ -254,7 +255,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
       const rest = bytes.subarray(at + LAST_PART_BYTES);
       if (rest.length === 0) return this.#finish(part);
       if (this.#response.write(part)) continue;
-      this.#awaits = "reader";
+      this.#await("reader");
       this.#response.once("drain", () => {
         this.#moved += part.length;
         this.#sendLast(rest);
@@ -265,7 +266,13 @@ export class PacedExchange implements HttpRequest, HttpResponse {
 
   #finish(last?: Uint8Array): void {
     this.#response.end(last);
-    this.#awaits = "reader";
+    // What the kernel has taken by now waits for nobody. HTTP/2 has windows of its own.
+    if (this.#isHttp2 || this.#response.writableLength > 0) this.#await("reader");
+  }
+
+  #await(what: "body" | "reader"): void {
+    this.#awaits = what;
+    if (!this.#isGone) this.#endWatch ??= this.#clock.every(DOOR_PACE_MS / LOOKS, () => this.#look());
   }
 
   #closeAfter(): void {

@@ -4,8 +4,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { until } from "#testing/until.ts";
-import { basic, sendRaw, startTestDoor, type TestDoor } from "./door.fixture.ts";
-import { DOOR_REFUSALS_PER_CONNECTION, DOOR_UNPROVEN_REQUESTS_PER_TURN } from "./door-limits.ts";
+import { basic, HeldTree, requestText, sendRaw, startTestDoor, type TestDoor } from "./door.fixture.ts";
+import {
+  DOOR_REFUSALS_PER_CONNECTION,
+  DOOR_REQUESTS_UNANSWERED,
+  DOOR_UNPROVEN_REQUESTS_PER_TURN,
+} from "./door-limits.ts";
 
 async function doorOf(t: TestContext): Promise<TestDoor> {
   const door = await startTestDoor();
@@ -93,4 +97,55 @@ test("one read of a connection with thousands of requests is answered in a turn,
   }
   // libuv reads 65,536 bytes at a time.
   assert.ok(most <= 65_536 / request.length + 1, `${most} were answered in one turn`);
+});
+
+test("a connection with many requests behind one that takes long is read no further until some are answered", async (t) => {
+  const tree = new HeldTree(1);
+  const door = await startTestDoor({ tree });
+  t.after(() => door.stop());
+  const socket = connect(door.port, "127.0.0.1");
+  t.after(() => socket.destroy());
+  await once(socket, "connect");
+  socket.write(requestBy(door, "right password"));
+  await until(() => tree.underWay === 1);
+  const request = `GET /health HTTP/1.1\r\nHost: ${door.host}\r\nX-A: ${"a".repeat(400)}\r\n\r\n`;
+  const requests = 5_000;
+  const parts: string[] = [];
+  socket.on("data", (part) => parts.push(String(part)));
+  socket.write(request.repeat(requests));
+  await until(() => door.front.load.underWay >= DOOR_REQUESTS_UNANSWERED);
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  // libuv reads 65,536 bytes at a time.
+  const most = DOOR_REQUESTS_UNANSWERED + 65_536 / request.length + 1;
+  assert.ok(door.front.load.underWay <= most, `${door.front.load.underWay} wait`);
+  assert.deepEqual(parts, []);
+  tree.letGo();
+  // A status line may lie in two parts.
+  await until(() => door.front.load.underWay === 0 && statusesIn(parts.join("")).length === requests + 1);
+});
+
+test("requests that come behind a large answer are answered once that is taken", async (t) => {
+  const door = await doorOf(t);
+  const size = 20_000_000;
+  await sendRaw(door.port, requestText(door, "PUT /dav/a", "a".repeat(size), "Connection: close"));
+  const socket = connect(door.port, "127.0.0.1").pause();
+  t.after(() => socket.destroy());
+  await once(socket, "connect");
+  socket.write(requestText(door, "GET /dav/a"));
+  const more = requestText(door, "GET /health").repeat(10);
+  for (const underWay of [1, 11]) {
+    await until(() => door.front.load.underWay === underWay);
+    // Until the answer stands still, and the door has read what it wants.
+    for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+    socket.write(more);
+  }
+  let last = "";
+  socket.on("data", (part) => {
+    last = (last + part.toString("latin1")).slice(-16_384);
+  });
+  socket.resume();
+  const end = "a".repeat(64);
+  const statuses = (): string[] => statusesIn(last.slice(last.lastIndexOf(end) + end.length));
+  await until(() => socket.closed || statuses().length === 20);
+  assert.deepEqual(statuses(), Array<string>(20).fill("200"));
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { MemoryTree } from "#door/webdav/memory-tree.fixture.ts";
 import { hurriedClock } from "#testing/hurried-clock.ts";
 import { until } from "#testing/until.ts";
@@ -152,4 +153,40 @@ test("a whole answer of some size goes on while its reader takes it, however slo
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
   await Promise.race([closed, until(() => taken > bytes)]);
   assert.ok(taken > bytes, `${taken} bytes`);
+});
+
+test("an answer is watched once something waits for its reader, and a small one that has left is not", async (t) => {
+  let watches = 0;
+  const every: Clock["every"] = (intervalMs, look) => {
+    watches++;
+    const cancel = systemClock.every(intervalMs, look);
+    return () => {
+      watches--;
+      cancel();
+    };
+  };
+  const clock = { ...systemClock, every };
+  const seen: number[] = [];
+  const server = createServer((request, response) => {
+    const bytes = Number(request.url?.slice(1));
+    const exchange = new PacedExchange(request, response, { url: "/", clock, traffic: { in: 0, out: 0 } });
+    exchange.setHeader("content-length", bytes);
+    exchange.end(Buffer.alloc(bytes));
+    seen.push(watches);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const ask = (path: string): Socket => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`));
+    t.after(() => socket.destroy());
+    return socket.on("error", () => undefined).pause();
+  };
+  ask("/4096");
+  await until(() => seen.length === 1);
+  const held = ask("/24000000");
+  await until(() => seen.length === 2);
+  assert.deepEqual(seen, [0, 1]);
+  held.destroy();
+  await until(() => watches === 0);
 });

@@ -7,7 +7,8 @@ import { answerUpload } from "./uploads.ts";
 
 const SIZE = 8_000_000;
 const CHANGED_MS = 1_700_000_000_000;
-const ADDRESS = `/api/uploads/${Buffer.from(JSON.stringify(["", "/a.bin", "id", SIZE, false, CHANGED_MS])).toString("base64url")}`;
+const addressOf = (size: number): string =>
+  `/api/uploads/${Buffer.from(JSON.stringify(["", "/a.bin", "id", size, false, CHANGED_MS])).toString("base64url")}`;
 
 /** What the FileServer knows of the upload, and how it ends a stream. */
 interface Played {
@@ -28,7 +29,7 @@ interface Answered {
 async function ask(
   played: Played,
   method: string,
-  { offset = 0, body = [] as readonly Uint8Array[] } = {},
+  { offset = 0, body = [] as readonly Uint8Array[], path = addressOf(SIZE) } = {},
 ): Promise<Answered> {
   const from: bigint[] = [];
   let finished = 0;
@@ -60,7 +61,7 @@ async function ask(
   const answer = new Map<string, string>();
   const exchange = {
     method,
-    path: ADDRESS,
+    path,
     headers: {
       "tus-resumable": "1.0.0",
       "content-type": "application/offset+octet-stream",
@@ -107,6 +108,12 @@ test("an empty body at the full size of an upload that has arrived is answered b
   await assert.rejects(ask({ staged: undefined }, "PATCH", { offset: SIZE }), { status: 410 });
 });
 
+test("an address that nobody was given, of a size that no file has, is that of no upload", async () => {
+  for (const size of [-5, 0, 0.5]) {
+    await assert.rejects(ask({ staged: 0 }, "PATCH", { path: addressOf(size) }), { status: 404 });
+  }
+});
+
 test("a part at another offset is refused as such", async () => {
   await assert.rejects(ask({ staged: 4_000_000 }, "PATCH", { offset: 0 }), { code: "OFFSET_MISMATCH" });
 });
@@ -119,5 +126,38 @@ test("a part is told how much is safe, and an upload that ends in it says why", 
   for (const code of ["QUOTA_EXCEEDED", "PATH_EXISTS"] as const) {
     const refusal = new GroveError(code, "no");
     await assert.rejects(ask({ staged: 0, refusal }, "PATCH", { body }), { code });
+  }
+});
+
+test("an upload whose browser has gone before it has begun is ended: nobody would go on with it", async () => {
+  for (const destroyed of [true, false]) {
+    const calls: string[] = [];
+    const files = {
+      beginUpload: async () => {
+        calls.push("begin");
+        return { uploadId: "id" };
+      },
+      abortUpload: async ({ uploadId }: { uploadId: string }) => {
+        calls.push(`abort ${uploadId}`);
+        // Nobody is there to hear of it.
+        throw new GroveError("NO_SUCH_UPLOAD", "there is no such upload");
+      },
+    };
+    const run = (_place: unknown, _policy: unknown, use: (server: object) => unknown): unknown =>
+      use({ files });
+    const exchange = {
+      method: "POST",
+      path: "/api/uploads",
+      query: new URLSearchParams({ path: "/a.bin" }),
+      headers: { "tus-resumable": "1.0.0", "upload-length": String(SIZE) },
+      destroyed,
+      statusCode: 0,
+      setHeader: () => undefined,
+      end: () => undefined,
+    };
+    const person = { cluster: { run, runAt: run } };
+    await answerUpload({ exchange, person } as unknown as PageCall);
+    assert.deepEqual(calls, destroyed ? ["begin", "abort id"] : ["begin"]);
+    assert.equal(exchange.statusCode, destroyed ? 0 : 201);
   }
 });

@@ -69,6 +69,8 @@ async function begin({ exchange, person }: PageCall): Promise<void> {
   const { uploadId: id } = await person.cluster.runAt({ root, path }, ONCE, (server) =>
     server.files.beginUpload(request, server.unary),
   );
+  // A browser that has gone learns no address of it, and would not come back to it.
+  if (exchange.destroyed) return await end(person, root, id).catch(() => undefined);
   const name = writeName({ root, path, id, size, replaces, changedMs });
   exchange.setHeader("location", `${UPLOADS_PATH}/${name}`);
   exchange.setHeader("upload-offset", 0);
@@ -114,11 +116,13 @@ async function take(call: PageCall, name: UploadName): Promise<void> {
   sendOffset(exchange, size, size, 204);
 }
 
-async function abort({ exchange, person }: PageCall, { root, id: uploadId }: UploadName): Promise<void> {
-  await person.cluster.run(root, ONCE, (server) =>
-    server.files.abortUpload({ root, uploadId }, server.unary),
-  );
+async function abort({ exchange, person }: PageCall, { root, id }: UploadName): Promise<void> {
+  await end(person, root, id);
   sendNothing(exchange);
+}
+
+async function end({ cluster }: PageCall["person"], root: string, uploadId: string): Promise<void> {
+  await cluster.run(root, ONCE, (server) => server.files.abortUpload({ root, uploadId }, server.unary));
 }
 
 /** How far an upload is. */
@@ -169,6 +173,7 @@ function readName(text: string): UploadName {
     typeof path !== "string" ||
     typeof id !== "string" ||
     !Number.isSafeInteger(size) ||
+    Number(size) < 1 ||
     typeof replaces !== "boolean" ||
     !Number.isSafeInteger(changedMs)
   )

@@ -13,10 +13,11 @@ import { type Running, run } from "#os/exit-signals.ts";
 import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#os/logger.ts";
 import { CertificateRenewer } from "#security/authority/certificate-renewer.ts";
 import { tlsPathsOf } from "#security/authority/tls-material.ts";
+import { FollowedPair } from "#security/renewal/followed-pair.ts";
+import { renewByMetaServer } from "#security/renewal/renew-by-metaserver.ts";
 import { joinPeople } from "./cluster-side.ts";
 import { type RunningDoor, startDoor } from "./door.ts";
 import { flowToProvider } from "./provider-flow.ts";
-import { PublicCertificate } from "./public-certificate.ts";
 
 interface DoorFlags {
   readonly listen?: HostPort;
@@ -116,7 +117,7 @@ async function start(flags: DoorFlags, log: Logger): Promise<Running> {
             clock,
             log,
             random: systemFraction,
-            renew: undefined,
+            renew: (current) => renewByMetaServer(flags.metaserver, current),
             onChange: () => people.useCertificate(),
           });
     ends.defer(() => renewer?.close());
@@ -166,7 +167,7 @@ function tellServing(door: RunningDoor, listen: HostPort, flags: DoorFlags, log:
 }
 
 function reloadOnHangup(
-  certificate: PublicCertificate | undefined,
+  certificate: FollowedPair | undefined,
   renewer: CertificateRenewer | undefined,
   log: Logger,
 ): () => void {
@@ -179,13 +180,13 @@ function reloadOnHangup(
   return () => process.off("SIGHUP", onHangup);
 }
 
-async function openPublicCertificate(flags: DoorFlags, log: Logger): Promise<PublicCertificate | undefined> {
+async function openPublicCertificate(flags: DoorFlags, log: Logger): Promise<FollowedPair | undefined> {
   const { publicCert: cert, publicKey: key } = flags;
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined || key === undefined) {
     throw new GroveError("BAD_ARGUMENT", "HTTPS needs both -public_cert and -public_key");
   }
-  return await PublicCertificate.open({ cert, key }, { clock: systemClock, log });
+  return await FollowedPair.open({ cert, key }, { clock: systemClock, log });
 }
 
 /** Plain HTTP is for this machine, and for proxies that are named: passwords go over it (C-06). */

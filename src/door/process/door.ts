@@ -12,9 +12,9 @@ import { KnownSessions } from "#door/session/known-sessions.ts";
 import { BrowserSignIn, CALLBACK_PATH } from "#door/session/sign-in.ts";
 import { TrustedProxies } from "#os/client-address.ts";
 import type { CodeFlow } from "#security/identity/code-flow-types.ts";
+import type { FollowedPair } from "#security/renewal/followed-pair.ts";
 import type { ClusterSide } from "./cluster-side.ts";
 import { startDoorMetrics } from "./door-metrics.ts";
-import type { PublicCertificate } from "./public-certificate.ts";
 
 /** How a door runs. */
 export interface DoorOptions {
@@ -23,7 +23,7 @@ export interface DoorOptions {
   readonly publicUrl: string | undefined;
   readonly trustedProxies: readonly string[];
   /** Undefined for plain HTTP. */
-  readonly certificate: PublicCertificate | undefined;
+  readonly certificate: FollowedPair | undefined;
   /** Undefined for no metrics. */
   readonly metrics: HostPort | undefined;
   readonly people: ClusterSide;

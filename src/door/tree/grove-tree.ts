@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
-import { LONG, ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
+import { ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
 import { attrIfThere, listPages } from "#client/connection/listing.ts";
 import type { ByteRange } from "#door/webdav/byte-ranges.ts";
 import type {
@@ -23,12 +23,14 @@ import type {
 } from "#door/webdav/resource.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { storedProperty } from "#door/webdav/stored-xml.ts";
-import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { XmlRoom } from "#door/webdav/xml-text.ts";
+import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { pulled, sendVersion } from "./downloads.ts";
 import { KnownShares } from "./known-shares.ts";
 import type { Person } from "./person.ts";
 import { ownPlace, type Place, type RealPlace, rootsIn, sharedPlace, WAY_FOLDERS } from "./places.ts";
+import { putInPlace, type Versions } from "./put-in-place.ts";
 import { refusing, refusingStream } from "./refusals.ts";
 import { davLockOf, editOf, resourceOf, virtualResource } from "./resources.ts";
 import { shownTokens } from "./shown-tokens.ts";
@@ -78,7 +80,10 @@ export class GroveTree implements DavTree {
       const place = await this.#placeOf(path);
       if (place.kind !== "real") return [];
       const { properties } = await this.#propertiesAt(place);
-      return properties.map(storedProperty).filter((property) => property !== undefined);
+      const room = new XmlRoom();
+      return properties
+        .map((property) => storedProperty(property, room))
+        .filter((property) => property !== undefined);
     });
   }
 
@@ -136,17 +141,25 @@ export class GroveTree implements DavTree {
     return refusing(async () => {
       const { to } = wanted;
       const { tokens } = terms;
-      const [source, target] = [await this.#realPlace(path), await this.#realPlace(to)];
+      const [source, place] = [await this.#realPlace(path), await this.#realPlace(to)];
       const attr = await this.#attrOf(source, terms);
       const isShallow = attr.kind === Kind.DIRECTORY && !isDeep;
-      await this.#inPlaceOf({ ...wanted, place: target }, attr, terms, async (versions) => {
-        if (isShallow) return await this.#copyFolder(path, to, tokens);
-        if (source.root !== target.root) return await this.#copyBetween(path, to, attr, tokens);
-        const request = { root: source.root, path: source.path, targetPath: target.path, ...versions };
-        await this.#at(target, tokens, LONG_ONCE, async (server) => {
+      const coming = { cluster: this.#person.cluster, source: attr, target: { ...wanted, place }, terms };
+      if (isShallow || source.root !== place.root) {
+        const copyTo = async (at: readonly string[]): Promise<void> =>
+          isShallow
+            ? await this.#copyFolder(path, at, tokens)
+            : await this.#copyBetween(path, at, attr, tokens);
+        const copyAs = (name: string): Promise<void> => copyTo([...to.slice(0, -1), name]);
+        return await putInPlace({ ...coming, act: () => copyTo(to), copyAs });
+      }
+      const act = async (versions: Versions): Promise<void> => {
+        const request = { root: source.root, path: source.path, targetPath: place.path, ...versions };
+        await this.#at(place, tokens, ONCE, async (server) => {
           await server.files.copy(request, server.stream);
         });
-      });
+      };
+      await putInPlace({ ...coming, act });
     });
   }
 
@@ -157,12 +170,14 @@ export class GroveTree implements DavTree {
         throw new DavRefusal(403, "nothing moves between two people's files: copy it, then delete it here");
       }
       const attr = await this.#attrOf(source, terms);
-      await this.#inPlaceOf({ ...wanted, place: target }, attr, terms, async (versions) => {
+      const act = async (versions: Versions): Promise<void> => {
         const request = { root: source.root, path: source.path, targetPath: target.path, ...versions };
         await this.#at(source, terms.tokens, ONCE, async (server) => {
           await server.files.rename(request, server.unary);
         });
-      });
+      };
+      const { cluster } = this.#person;
+      await putInPlace({ cluster, source: attr, target: { ...wanted, place: target }, terms, act });
     });
   }
 
@@ -263,37 +278,6 @@ export class GroveTree implements DavTree {
     throw new GroveError("ETAG_MISMATCH", "the file has changed", { metadata: { etag: attr.etag } });
   }
 
-  /**
-   * Copies or moves to where something may be. A file takes a file's place in one step; anything else goes to the
-   * trash before, and comes back where the copy or move fails.
-   */
-  async #inPlaceOf(
-    { place, mayReplace, ifMatch: targetIfMatch = "" }: DavTarget & { readonly place: RealPlace },
-    source: Attr,
-    { tokens, ifMatch = "" }: ChangeTerms,
-    act: (versions: { onConflict: OnConflict; ifMatch: string; targetIfMatch: string }) => Promise<void>,
-  ): Promise<void> {
-    const present = mayReplace ? await attrIfThere(this.#person.cluster, place) : undefined;
-    if (present === undefined) return await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch });
-    if (present.kind === Kind.FILE && source.kind === Kind.FILE && source.root === present.root) {
-      return await act({ onConflict: OnConflict.REPLACE, ifMatch, targetIfMatch });
-    }
-    const { root, path } = place;
-    const { item } = await this.#at(place, tokens, ONCE, (server) =>
-      server.files.trashFile({ root, path, ifMatch: targetIfMatch }, server.unary),
-    );
-    try {
-      await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch: "" });
-    } catch (error) {
-      const back = { root, trashId: item?.trashId ?? "", targetPath: path, onConflict: OnConflict.FAIL };
-      // Where half a copy stands in its place, it stays in the trash.
-      await this.#at(place, tokens, ONCE, (server) => server.files.restoreFile(back, server.unary)).catch(
-        () => undefined,
-      );
-      throw error;
-    }
-  }
-
   /** Copies from one person's root to another's: the bytes go through the door, and count whole where they arrive. */
   async #copyBetween(
     path: readonly string[],
@@ -383,9 +367,6 @@ export class GroveTree implements DavTree {
     }
   }
 }
-
-/** A copy may take long, and must not run twice. */
-const LONG_ONCE: RetryPolicy = { ...LONG, isRepeatable: false };
 
 function davLocksOf(locks: readonly LockInfo[], place: RealPlace): DavLock[] {
   return locks.map((lock) => davLockOf(lock, place));

@@ -16,7 +16,10 @@ interface TakenLock {
   readonly hasMadeFile: boolean;
 }
 
-/** Takes a lock. A file that was made for one that is then refused goes into the trash. */
+/**
+ * Takes a lock. Where nothing is, a FileServer refuses what cannot be locked before a file is made for it. Of a file
+ * whose lock is refused after all, since somebody was faster, nothing stays.
+ */
 export async function takeLock(
   cluster: Cluster,
   { root, path }: RemotePath,
@@ -37,15 +40,26 @@ export async function takeLock(
   try {
     return { lock: await take(), hasMadeFile: made !== undefined };
   } catch (error) {
-    if (made !== undefined) {
-      const { etag: ifMatch } = made;
-      // One that somebody has written to, or locked, is theirs by now.
-      await cluster
-        .runAt(place, ONE_ATTEMPT, (server) =>
-          server.files.trashFile({ ...place, ifMatch }, shownTokens(server, tokens).unary),
-        )
-        .catch(() => undefined);
-    }
+    if (made !== undefined) await remove(cluster, place, made.etag, tokens).catch(() => undefined);
     throw error;
   }
+}
+
+/** Removes a file for good in the version that was made: one that somebody has written to, or locked, is theirs by now. */
+async function remove(
+  cluster: Cluster,
+  place: RemotePath,
+  ifMatch: string,
+  tokens: SubmittedTokens,
+): Promise<void> {
+  const { root } = place;
+  const { item } = await cluster.runAt(place, ONE_ATTEMPT, (server) =>
+    server.files.trashFile({ root, path: place.path, ifMatch }, shownTokens(server, tokens).unary),
+  );
+  const trashId = item?.trashId ?? "";
+  // Without an id it would empty the whole trash.
+  if (trashId === "") return;
+  await cluster.run(root, ONE_ATTEMPT, (server) =>
+    server.files.purgeTrash({ root, trashIds: [trashId] }, server.unary),
+  );
 }

@@ -26,6 +26,8 @@ test("ranges are read, cut to the file and merged", () => {
   }
   assert.equal(readRanges(undefined, 100), "all");
   assert.equal(readRanges("items=0-1", 100), "all");
+  // A longer one costs as much again for each blank in it.
+  assert.equal(readRanges(`bytes=${" ".repeat(2_000)}0-1`, 100), "all");
 });
 
 test("more than eight ranges that lie apart are answered by the whole file", () => {

@@ -117,10 +117,12 @@ export class DavExchange {
    * header was judged by another one.
    */
   judgedVersion(path: readonly string[], resource: DavResource | undefined): JudgedVersion {
+    const isConditional = hasConditions(this.request.headers);
+    if (this.#comparedEtags.size === 0 && !isConditional) return "any";
     const key = keyOf(path);
     if (this.#comparedEtags.has(key)) {
       if (this.#comparedEtags.get(key) !== resource?.etag) throw anotherVersion();
-    } else if (key !== keyOf(this.path) || !hasConditions(this.request.headers)) return "any";
+    } else if (key !== keyOf(this.path) || !isConditional) return "any";
     return resource === undefined ? "none" : { etag: resource.etag };
   }
 
@@ -159,7 +161,9 @@ export class DavExchange {
     }
     if (told !== undefined && bytes !== declared)
       throw new DavRefusal(400, `the body has not the ${declared} bytes that were announced`);
-    return Buffer.concat(parts, bytes);
+    const [first] = parts;
+    const isOne = first !== undefined && parts.length === 1;
+    return isOne ? Buffer.from(first.buffer, first.byteOffset, bytes) : Buffer.concat(parts, bytes);
   }
 
   /** The body piece by piece. A client that waits for leave to send it gets that leave once a piece is wanted. */

@@ -13,11 +13,11 @@ import { DavRefusal } from "./status-table.ts";
 import { checkParent } from "./tree-methods.ts";
 
 /** Headers of every answer that carries a user's bytes: no browser may run them. */
-const USER_BYTES_HEADERS: Readonly<Record<string, string>> = {
-  "x-content-type-options": "nosniff",
-  "content-security-policy": "sandbox; default-src 'none'",
-  "cross-origin-resource-policy": "same-origin",
-};
+const USER_BYTES_HEADERS: readonly (readonly [string, string])[] = [
+  ["x-content-type-options", "nosniff"],
+  ["content-security-policy", "sandbox; default-src 'none'"],
+  ["cross-origin-resource-policy", "same-origin"],
+];
 
 /** Cache-Control where the place names no other. */
 const USUAL_CACHE_CONTROL = "private, no-cache";
@@ -58,7 +58,7 @@ async function answerVersion(exchange: DavExchange): Promise<void> {
   const { resource, data }: Fetched = wantsWhole(request)
     ? await exchange.fetched()
     : { resource: await exchange.resource() };
-  for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) response.setHeader(name, value);
+  for (const [name, value] of USER_BYTES_HEADERS) response.setHeader(name, value);
   response.setHeader("cache-control", exchange.place.cacheControl ?? USUAL_CACHE_CONTROL);
   // Some programs ask by HEAD whether a folder is there (RFC 4918, section 9.4, leaves it open what a GET gives).
   if (resource.isCollection) return exchange.replyText(200, "text/plain; charset=utf-8", FOLDER_TEXT);
@@ -143,12 +143,24 @@ function replyWritten(exchange: DavExchange, written: DavResource, isNew: boolea
   exchange.replyStatus(isNew ? 201 : 204);
 }
 
-async function sendRange(exchange: DavExchange, resource: DavResource, range: ByteRange): Promise<void> {
+/** Sends bytes of that version, behind a head: nothing leaves before the version is known to be there still. */
+async function sendRange(
+  exchange: DavExchange,
+  resource: DavResource,
+  range: ByteRange,
+  head?: string,
+): Promise<void> {
   if (range.start === range.end) return;
   const { response, tree } = exchange;
-  await tree.read(resource.path, resource.etag, range, (parts) => sendParts(response, parts));
+  let before = head === undefined ? [] : [Buffer.from(head)];
+  await tree.read(resource.path, resource.etag, range, (parts) => {
+    const sent = [...before, ...parts];
+    before = [];
+    return sendParts(response, sent);
+  });
 }
 
+/** Sends several ranges, all of that version: where it goes on the way, the answer is cut off. */
 async function sendRanges(
   exchange: DavExchange,
   resource: DavResource,
@@ -166,8 +178,7 @@ async function sendRanges(
   response.setHeader("content-type", `multipart/byteranges; boundary=${boundary}`);
   response.setHeader("content-length", heads.join("").length + bytes + tail.length);
   for (const [index, range] of ranges.entries()) {
-    await exchange.send(heads[index] ?? "");
-    await sendRange(exchange, resource, range);
+    await sendRange(exchange, resource, range, heads[index]);
   }
   response.end(tail);
 }

@@ -75,3 +75,24 @@ test("an entry that goes while its folder is listed is left out, and the others 
   tree.refusals.set("d/a", "STORE_UNAVAILABLE");
   assert.equal((await find("1")).status, 503, "nobody knows");
 });
+
+test("depth infinity is refused at a folder only, and no Depth header means its entries as well", async (t) => {
+  const tree = new MemoryTree();
+  await tree.makeCollection(["d"], []);
+  await tree.makeCollection(["d", "e"], []);
+  const top = await serveTree(t, tree);
+  await fetch(`${top}f`, { method: "PUT", body: "f" });
+  const find = async (name: string, headers: Record<string, string>) => {
+    const answer = await fetch(top + name, { method: "PROPFIND", headers });
+    const text = await answer.text();
+    return { status: answer.status, responses: text.split("<D:response>").length - 1, text };
+  };
+  const refused = await find("d/", { depth: "infinity" });
+  assert.equal(refused.status, 403);
+  assert.ok(refused.text.includes("<D:propfind-finite-depth/>"), refused.text);
+  for (const headers of [{ depth: "infinity" }, {}] as Record<string, string>[]) {
+    const { status, responses } = await find("f", headers);
+    assert.deepEqual({ status, responses }, { status: 207, responses: 1 });
+  }
+  assert.equal((await find("d/", {})).responses, 2);
+});

@@ -15,7 +15,7 @@ import { type FindRequest, type PropertyName, readPropfind } from "./request-bod
 import { readDepth } from "./request-headers.ts";
 import type { DavResource, DeadProperty } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
-import { XML_MAX_BYTES } from "./xml-element.ts";
+import { XML_MAX_BYTES } from "./xml-body.ts";
 import { emptyElement } from "./xml-text.ts";
 
 /** Media type of XML answers. */
@@ -31,14 +31,17 @@ const GONE: readonly ErrorCode[] = ["NO_SUCH_PATH", "NOT_DIRECTORY", "NOT_SHARED
 /** Characters that are gathered before a part of the answer is sent. */
 const PART_CHARACTERS = 32_768;
 
-/** Answers a PROPFIND. Depth infinity is refused with propfind-finite-depth. */
+/**
+ * Answers a PROPFIND. Depth infinity is refused with propfind-finite-depth at a collection. Clients that leave the
+ * header out mean the resource and its entries, so depth 1 is what they get.
+ */
 export async function answerPropfind(exchange: DavExchange): Promise<void> {
-  const depth = readDepth(exchange.header("depth"), "infinity");
+  const depth = readDepth(exchange.header("depth"), "1");
   const request = readPropfind(await exchange.body(XML_MAX_BYTES));
-  if (depth === "infinity") {
+  const resource = await exchange.resource(true);
+  if (depth === "infinity" && resource.isCollection) {
     throw new DavRefusal(403, "ask for depth 0 or 1", "propfind-finite-depth");
   }
-  const resource = await exchange.resource(true);
   const finder = new Finder(exchange, request, await quotaFor(exchange, request));
   const { response } = exchange;
   const first = await finder.found(resource);

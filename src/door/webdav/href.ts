@@ -71,6 +71,7 @@ function percent(letter: string): string {
 }
 
 function decodedName(segment: string): string {
+  if (PLAIN.test(segment)) return canonicalName(segment);
   let name: string;
   try {
     name = decodeURIComponent(segment);

@@ -8,7 +8,7 @@ import { readLockInfo } from "./request-bodies.ts";
 import { readDepth, readLockToken, readTimeout } from "./request-headers.ts";
 import type { DavLock, DavTree, LockWish } from "./resource.ts";
 import { DavRefusal } from "./status-table.ts";
-import { XML_MAX_BYTES } from "./xml-element.ts";
+import { XML_MAX_BYTES } from "./xml-body.ts";
 
 /** Answers a LOCK: a new lock, or the refresh of one where the body is empty. */
 export async function answerLock(exchange: DavExchange): Promise<void> {

@@ -36,3 +36,23 @@ test("a refusal names the lock that stands in the way, and a LOCK below nothing 
   assert.equal((await ask("LOCK", "none/f", {}, LOCK)).status, 409);
   assert.equal((await ask("HEAD", "none")).status, 404);
 });
+
+test("UNLOCK takes a token with brackets and without, and no other", async (t) => {
+  const top = await serveTree(t, new MemoryTree());
+  await fetch(`${top}f`, { method: "PUT", body: "f" });
+  for (const [before, after] of [
+    ["<", ">"],
+    ["", ""],
+  ]) {
+    const locked = await fetch(`${top}f`, { method: "LOCK", body: LOCK });
+    const token = (locked.headers.get("lock-token") ?? "").slice(1, -1);
+    for (const [sent, status] of [
+      [`${token}x`, 409],
+      [`<${token}`, 400],
+      [`${before}${token}${after}`, 204],
+    ] as const) {
+      const answer = await fetch(`${top}f`, { method: "UNLOCK", headers: { "lock-token": sent } });
+      assert.equal(answer.status, status, sent);
+    }
+  }
+});

@@ -4,7 +4,7 @@ import { MULTISTATUS_END, MULTISTATUS_START, XML_TYPE } from "./find-method.ts";
 import { isLive, type PropertySource } from "./live-properties.ts";
 import { readProppatch } from "./request-bodies.ts";
 import type { PropertyChange } from "./resource.ts";
-import { XML_MAX_BYTES } from "./xml-element.ts";
+import { XML_MAX_BYTES } from "./xml-body.ts";
 import { emptyElement, escapedXml } from "./xml-text.ts";
 
 /** Answers a PROPPATCH. One change of a live property fails all (RFC 4918, section 9.2). */

@@ -11,16 +11,17 @@ const ANY: WriteWish = { size: undefined, ifMatch: undefined, mustBeNew: false, 
 const OLD = "old".repeat(30_000);
 const NEW = "newer".repeat(20_000);
 
-/** A tree in which somebody replaces a file, so many times, just before it is read. */
+/** A tree in which somebody replaces a file, so many times, just before it is read; the first reads are left out. */
 class ReplacedTree extends MemoryTree {
   left = 0;
+  spared = 0;
 
   put(text: string): Promise<{ readonly etag: string }> {
     return this.write(["f"], Readable.from([Buffer.from(text)]), ANY, []);
   }
 
   override async read(...order: Parameters<MemoryTree["read"]>): Promise<void> {
-    if (this.left-- > 0) await this.put(NEW);
+    if (this.spared-- <= 0 && this.left-- > 0) await this.put(NEW);
     await super.read(...order);
   }
 }
@@ -57,6 +58,27 @@ test("so is a part, and the whole where the part was wanted of the old version a
   const whole = await getReplaced(t, 1, (etag) => ({ range: "bytes=0-4", "if-range": etag }));
   assert.deepEqual([whole.answer.status, whole.text], [200, NEW]);
   assert.equal(whole.answer.headers.get("content-range"), null);
+});
+
+test("several parts are of one version: anew where none has left, and cut off where one has", async (t) => {
+  const ranges = { range: "bytes=0-4, 89000-89004" };
+  const { answer, text } = await getReplaced(t, 1, () => ranges);
+  assert.equal(answer.status, 206);
+  for (const [start, end] of [
+    [0, 5],
+    [89_000, 89_005],
+  ] as const) {
+    const head = `Content-Range: bytes ${start}-${end - 1}/${NEW.length}`;
+    assert.ok(text.includes(`${head}\r\n\r\n${NEW.slice(start, end)}\r\n--`), text);
+  }
+  const tree = new ReplacedTree();
+  const address = `${await serveTree(t, tree)}f`;
+  await tree.put(OLD);
+  [tree.left, tree.spared] = [1, 1];
+  await assert.rejects(
+    fetch(address, { headers: ranges }).then((cut) => cut.text()),
+    TypeError,
+  );
 });
 
 test("conditions are judged again: what was asked of the old version alone is 412", async (t) => {

@@ -1,8 +1,9 @@
 // The bodies of PROPFIND, PROPPATCH and LOCK.
 import { GroveError } from "#base/errors.ts";
+import { elementsOf, type XmlElement } from "#wire/xml/xml-element.ts";
 import type { LockWish, PropertyChange } from "./resource.ts";
-import { davChild, elementsOf, readXml, type XmlElement } from "./xml-element.ts";
-import { innerXmlOf, xmlOf } from "./xml-text.ts";
+import { davChild, readXml } from "./xml-body.ts";
+import { innerXmlOf, XmlRoom, xmlOf } from "./xml-text.ts";
 
 /** Properties that a PROPFIND names or that a PROPPATCH changes, at most. */
 const PROPERTIES_MAX = 200;
@@ -39,11 +40,12 @@ export function readPropfind(body: Uint8Array): FindRequest {
 /** A PROPPATCH's changes in their order. Throws BAD_ARGUMENT. */
 export function readProppatch(body: Uint8Array): PropertyChange[] {
   const changes: PropertyChange[] = [];
+  const room = new XmlRoom();
   for (const step of elementsOf(rootNamed(body, "propertyupdate"))) {
     if (step.namespace !== "DAV:" || (step.name !== "set" && step.name !== "remove")) continue;
     const prop = davChild(step, "prop");
     if (prop === undefined) throw new GroveError("BAD_ARGUMENT", `a ${step.name} of a PROPPATCH has a prop`);
-    for (const element of elementsOf(prop)) changes.push(changeOf(step, prop, element));
+    for (const element of elementsOf(prop)) changes.push(changeOf(step, prop, element, room));
   }
   if (changes.length === 0) throw new GroveError("BAD_ARGUMENT", "a PROPPATCH changes at least one property");
   if (changes.length > PROPERTIES_MAX) throw tooMany();
@@ -64,7 +66,7 @@ export function readLockInfo(body: Uint8Array): Pick<LockWish, "scope" | "owner"
   return { scope: isExclusive ? "exclusive" : "shared", owner: owner === undefined ? "" : innerXmlOf(owner) };
 }
 
-function changeOf(step: XmlElement, prop: XmlElement, element: XmlElement): PropertyChange {
+function changeOf(step: XmlElement, prop: XmlElement, element: XmlElement, room: XmlRoom): PropertyChange {
   const { namespace, name } = element;
   if (step.name === "remove") return { kind: "remove", namespace, name };
   // A language that is set above the property holds for it (RFC 4918, section 4.3).
@@ -76,7 +78,7 @@ function changeOf(step: XmlElement, prop: XmlElement, element: XmlElement): Prop
     language === undefined || hasOwn
       ? element.attributes
       : [...element.attributes, { namespace: "", prefix: "xml", name: "lang", value: language }];
-  return { kind: "set", property: { namespace, name, xml: xmlOf({ ...element, attributes }) } };
+  return { kind: "set", property: { namespace, name, xml: xmlOf({ ...element, attributes }, room) } };
 }
 
 function namesIn(element: XmlElement): PropertyName[] {

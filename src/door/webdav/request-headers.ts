@@ -31,9 +31,12 @@ export function readTimeout(header: string | undefined): number {
   return LOCK_MAX_SECONDS;
 }
 
-/** The token in a Lock-Token header. Throws BAD_ARGUMENT without one. */
+/** The token in a Lock-Token header, which some clients send without its brackets. Throws BAD_ARGUMENT without one. */
 export function readLockToken(header: string | undefined): string {
-  const token = /^\s*<([^<>\s]{1,200})>\s*$/u.exec(header ?? "")?.[1];
+  const token = /^\s*(?:<([^<>\s]{1,200})>|([^<>\s]{1,200}))\s*$/u
+    .exec(header ?? "")
+    ?.slice(1)
+    .find(Boolean);
   if (token === undefined) throw new GroveError("BAD_ARGUMENT", "Lock-Token names no lock");
   return token;
 }

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { elementsOf } from "#wire/xml/xml-element.ts";
 import { storedOwner, storedProperty } from "./stored-xml.ts";
-import { elementsOf, readXml } from "./xml-element.ts";
-import { xmlOf } from "./xml-text.ts";
+import { readXml } from "./xml-body.ts";
+import { XmlRoom, xmlOf } from "./xml-text.ts";
 
 const BAD = [
   "</a></p><evil/><p><a>",
@@ -29,6 +30,17 @@ test("a stored property is told only where it is one element of its own name", (
   for (const xml of BAD) assert.equal(storedProperty({ ...good, xml }), undefined, xml);
   assert.equal(storedProperty({ ...good, name: "b" }), undefined);
   assert.equal(storedProperty({ ...good, namespace: "DAV:" }), undefined);
+});
+
+test("what an answer has no room for is not told, and what it has room for is", () => {
+  const namespace = "u".repeat(1_000);
+  const xml = `<a xmlns="urn:x" xmlns:p="${namespace}">${"<p:b/>".repeat(300)}</a>`;
+  const long = { namespace: "urn:x", name: "a", xml };
+  const room = new XmlRoom();
+  assert.ok(storedProperty(long, room) !== undefined);
+  assert.equal(storedProperty(long, room), undefined);
+  const alone = { ...long, xml: xml.replace("</a>", `${"<p:b/>".repeat(300)}</a>`) };
+  assert.equal(storedProperty(alone), undefined);
 });
 
 test("what a lock's holder said of itself stays inside the element around it", () => {

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { isGroveError } from "#base/errors.ts";
-import { readPropfind, readProppatch } from "./request-bodies.ts";
-import { readXml, textOf, XML_MAX_BYTES, XML_MAX_DEPTH, XML_MAX_ELEMENTS } from "./xml-element.ts";
+import { XML_MAX_DEPTH, XML_MAX_ELEMENTS, XML_NAMESPACE_MAX_LENGTH } from "#base/limits.ts";
+import { textOf } from "#wire/xml/xml-element.ts";
+import { readLockInfo, readPropfind, readProppatch } from "./request-bodies.ts";
+import { readXml, XML_MAX_BYTES } from "./xml-body.ts";
 import { escapedXml, xmlOf } from "./xml-text.ts";
 
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -14,6 +16,9 @@ test("what is written reads back as it was", () => {
     '<a:x xmlns:a="urn:a" xmlns="urn:d" k="1 &amp; 2"><y a:z="&quot;"/>text &lt;b&gt;<a:w xmlns:a="urn:other"/></a:x>';
   const element = readXml(bytes(text));
   assert.deepEqual(readXml(bytes(xmlOf(element))), element);
+  const again =
+    '<a xmlns="urn:a"><b xmlns=""><c xmlns="urn:a"><d/><e xmlns=""/></c></b><f xmlns:p="urn:p" p:k=""/></a>';
+  assert.equal(xmlOf(readXml(bytes(again))), again);
 });
 
 test("any text survives, but for characters that no document may hold", () => {
@@ -43,7 +48,11 @@ test("document types, foreign entities, depth and length are refused", () => {
     deep,
     `<a>${"<b/>".repeat(XML_MAX_ELEMENTS)}</a>`,
     `<a>${" ".repeat(XML_MAX_BYTES)}</a>`,
+    `<a xmlns="${"u".repeat(XML_NAMESPACE_MAX_LENGTH + 1)}"/>`,
+    `<a xmlns:p="${"u".repeat(XML_NAMESPACE_MAX_LENGTH + 1)}"/>`,
   ];
+  const longest = "u".repeat(XML_NAMESPACE_MAX_LENGTH);
+  assert.equal(readXml(bytes(`<a xmlns="${longest}"/>`)).namespace, longest);
   for (const text of refused) {
     assert.throws(
       () => readXml(bytes(text)),
@@ -82,4 +91,28 @@ test("a PROPPATCH keeps the order of its steps, and languages stay", () => {
     changes.map((change) => (change.kind === "set" ? change.property.xml : `remove ${change.name}`)),
     ['<a xmlns="urn:x" xml:lang="de">1</a>', "remove a"],
   );
+});
+
+test("a body whose namespaces and languages make it many times longer is refused", () => {
+  const refused = (read: () => unknown): void =>
+    assert.throws(read, (error) => isGroveError(error, "BAD_ARGUMENT") && /too long/u.test(error.message));
+  const patch = (inner: string, more = ""): unknown =>
+    readProppatch(
+      bytes(
+        `<D:propertyupdate xmlns:D="DAV:"${more}><D:set><D:prop>${inner}</D:prop></D:set></D:propertyupdate>`,
+      ),
+    );
+  const namespace = ` xmlns:p="${"u".repeat(XML_NAMESPACE_MAX_LENGTH)}"`;
+  // Nothing of the first element's needs its namespace: each one in it says it again.
+  const inside = (count: number): string => `<a${namespace}>${"<p:b/>".repeat(count)}</a>`;
+  patch(inside(400));
+  refused(() => patch(inside(1_900)));
+  // Several that would fit one by one.
+  refused(() => patch(inside(400).repeat(2)));
+  refused(() => patch("<a/>".repeat(200), ` xml:lang="${"x".repeat(10_000)}"`));
+  const lock = "<D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/></D:locktype>";
+  const lockInfo = (owner: string): unknown =>
+    readLockInfo(bytes(`<D:lockinfo xmlns:D="DAV:">${lock}<D:owner>${owner}</D:owner></D:lockinfo>`));
+  lockInfo(inside(400));
+  refused(() => lockInfo(inside(1_900)));
 });

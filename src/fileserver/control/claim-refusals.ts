@@ -15,13 +15,16 @@ export function heldOff(id: string): GroveError {
   );
 }
 
-/** The refusal of a user whose root was lost with this node's disk and is not in the backup (D19). */
+/** The refusal of a user whose root was lost, with this node's disk or with the newest metadata store (D19). */
 export function lostRoot(restored: RestoredFrom | undefined, cause: unknown): GroveError {
   const taken = new Date(restored?.takenAtMs ?? 0).toISOString().slice(0, 16).replace("T", " ");
+  const where =
+    restored === undefined
+      ? "the cluster knows files of yours on this server, which does not have them"
+      : `this server was restored from its backup of ${taken} UTC, and your files are not in it`;
   return new GroveError(
     "ROOT_LOST",
-    `this server was restored from its backup of ${taken} UTC, and your files are not in it; no empty root is made in their place without the ` +
-      "operator's word",
+    `${where}; no empty root is made in their place without the operator's word`,
     { cause },
   );
 }

@@ -15,7 +15,7 @@ import type {
 } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { heldOff, lostRoot, unreachable } from "./claim-refusals.ts";
 import { reasonOf } from "./refusal-reason.ts";
-import { type ListedRoot, registrationPages } from "./registration-pages.ts";
+import { registrationPages, withPerson } from "./registration-pages.ts";
 import type { RestoredFrom } from "./restored-from.ts";
 import type { RootList, ShareReplicator } from "./share-replicator.ts";
 import { UserUpdates, type UserUpdatesDeps } from "./user-updates.ts";
@@ -330,16 +330,17 @@ export class MetaLink {
    * Sends identity and roots in pages: each answer names the next page, so that a lost one is sent again.
    * When the epoch before must be named to replace it, that page is sent again too (M-02).
    */
-  async #sendRegistration({ roots, namesVersion }: RootList): Promise<RegisterFileServerResponse> {
+  async #sendRegistration({ roots, departed, namesVersion }: RootList): Promise<RegisterFileServerResponse> {
     const { client, subjectOf } = this.#deps;
-    const pages = registrationPages(roots.map((root) => withPerson(root, subjectOf(root.owner ?? ""))));
+    const listed = roots.map((root) => withPerson(root, subjectOf(root.owner ?? "")));
+    const pages = registrationPages(listed, departed);
     const last = pages.length - 1;
     const registration = last === 0 ? 0n : ++this.#pagedRegistrations;
     const head = this.#registrationHead();
     let page = 0;
     for (let asked = 0; asked < REGISTER_ATTEMPTS * pages.length; asked++) {
       const knownEpoch = this.#knownEpoch;
-      const part = { roots: pages[page] ?? [], registration, page, more: page < last };
+      const part = { ...pages[page], registration, page, more: page < last };
       const answer = await client.registerFileServer(
         { ...head, ...part, knownEpoch, namesVersion },
         { timeoutMs: REGISTER_TIMEOUT_MS },
@@ -380,13 +381,6 @@ export class MetaLink {
     this.#cancelTimer?.();
     this.#deps.onFenced("another process registered with this node's id");
   }
-}
-
-/** A root, and its owner's known person. */
-function withPerson(root: ListedRoot, known: ReturnType<MetaLinkDeps["subjectOf"]>): ListedRoot {
-  if (known === undefined) return root;
-  const { issuer, subject, version = 0n } = known;
-  return { ...root, issuer, subject, subjectVersion: version };
 }
 
 /** Throws for an answer from another cluster: a data folder stays in its cluster (D19). */

@@ -1,9 +1,10 @@
 // Asks each MetaServer with which keys it signs tickets, and which credentials have ended.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
+import { endsOfUser } from "#base/door-call.ts";
 import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import type { TicketNews } from "#fileserver/doors/ticket-news.ts";
+import type { ShownCredential, TicketNews } from "#fileserver/doors/ticket-news.ts";
 import type { Client } from "#wire/grpc/client.ts";
 import type { GetTicketNewsResponse, MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -39,7 +40,8 @@ export class MetaServerNews implements TicketNews {
   readonly #deps: MetaServerNewsDeps;
   readonly #said = new Map<Asked, Said>();
   #keys: ReadonlyMap<string, KeyObject> = new Map();
-  #ended: ReadonlySet<string> = new Set();
+  /** Wall times of the ends, by credential, and by user where all older sessions of one have ended. */
+  readonly #ended = new Map<string, number>();
   #allBeforeMs = 0;
   #clusterId = "";
   #heardMs = Number.NEGATIVE_INFINITY;
@@ -76,8 +78,9 @@ export class MetaServerNews implements TicketNews {
     else await this.#asking;
   }
 
-  isEnded(credential: string, ticketIssuedMs: number): boolean {
-    return this.#ended.has(credential) || ticketIssuedMs < this.#allBeforeMs;
+  isEnded({ credential, username, ticketIssuedMs }: ShownCredential): boolean {
+    if (ticketIssuedMs < this.#allBeforeMs || this.#ended.has(credential)) return true;
+    return ticketIssuedMs < (this.#ended.get(endsOfUser(username)) ?? 0);
   }
 
   follow(isNeeded: () => boolean, onNews: () => void): void {
@@ -133,8 +136,16 @@ export class MetaServerNews implements TicketNews {
     if (clusterId !== "") this.#clusterId = clusterId;
     if (unchanged) return;
     // An end is for good, and an older answer of another MetaServer takes none back.
-    const credentials = [...this.#ended, ...ended.map(({ credential }) => credential)];
-    this.#ended = new Set(credentials.slice(-ENDED_MAX));
+    for (const { credential, atMs } of ended) {
+      const endedMs = Math.max(Number(atMs), this.#ended.get(credential) ?? 0);
+      // What is told last is forgotten last.
+      this.#ended.delete(credential);
+      this.#ended.set(credential, endedMs);
+    }
+    for (const credential of this.#ended.keys()) {
+      if (this.#ended.size <= ENDED_MAX) break;
+      this.#ended.delete(credential);
+    }
     this.#allBeforeMs = Math.max(this.#allBeforeMs, Number(allBeforeMs));
   }
 }

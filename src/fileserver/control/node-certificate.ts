@@ -6,8 +6,7 @@ import type { Logger } from "#base/log.ts";
 import { systemFraction } from "#base/random.ts";
 import { CertificateRenewer } from "#security/authority/certificate-renewer.ts";
 import { certificateEndMs, type TlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
-import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
-import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+import { renewByMetaServer } from "#security/renewal/renew-by-metaserver.ts";
 
 /** Certificates as constant texts, or as files that are followed. */
 export type TlsSource = TlsMaterial | { readonly paths: TlsPaths };
@@ -21,8 +20,6 @@ export interface NodeCertificateDeps {
   /** Asks the MetaServer for a new certificate (PEM); undefined for a node that stands alone. */
   readonly renew: ((current: TlsMaterial) => Promise<string>) | undefined;
 }
-
-const RENEW_TIMEOUT_MS = 10_000;
 
 /** A certificate in use. */
 export class NodeCertificate {
@@ -91,27 +88,9 @@ export async function openNodeCertificate(
     clock,
     log,
     random: systemFraction,
-    renew: node.metaservers.length === 0 ? undefined : (current) => renewAtAny(node, current),
+    renew:
+      node.metaservers.length === 0
+        ? undefined
+        : (current) => renewByMetaServer(node.metaservers, current, node.id),
   });
-}
-
-/** Asks one MetaServer after another: perhaps only one of them has the authority at hand. */
-async function renewAtAny(
-  node: { readonly id: string; readonly metaservers: readonly string[] },
-  current: TlsMaterial,
-): Promise<string> {
-  let failure: unknown;
-  for (const address of node.metaservers) {
-    const channel = new GrpcChannel({ addresses: [address], tls: current });
-    try {
-      const client = createClient(MetaServer, channel);
-      return (await client.renewCertificate({ nodeId: node.id }, { timeoutMs: RENEW_TIMEOUT_MS }))
-        .certificate;
-    } catch (error) {
-      failure ??= error;
-    } finally {
-      channel.close();
-    }
-  }
-  throw failure;
 }

@@ -31,11 +31,12 @@ export async function claimFor(
   link: MetaLink | undefined,
   user: RootUser,
   subjects: SubjectRegistry,
+  options?: { readonly isMissing: boolean },
 ): ReturnType<MetaLink["claimRoot"]> {
   // Calls are taken only after the link is there.
   if (link === undefined) throw new Error("the link to the metaserver is not there yet");
   try {
-    return await link.claimRoot(user);
+    return await link.claimRoot(user, options);
   } catch (error) {
     // The cluster knows another person behind the address, whom the new local entry must not block.
     if (isGroveError(error, "TOKEN_REJECTED")) await subjects.forget(user.username);

@@ -10,7 +10,7 @@ import type { RootRecord, SharedPath, Storage } from "#storage/contract/storage.
 import type { Client } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { reasonOf } from "./refusal-reason.ts";
-import { grantBytes, type ListedRoot } from "./registration-pages.ts";
+import { type GoneRoot, grantBytes, type ListedRoot } from "./registration-pages.ts";
 
 /** Bytes of one root's shares in a registration; a root with more sends them one by one afterwards. */
 export const REGISTERED_GRANTS_MAX_BYTES = 262_144;
@@ -21,7 +21,7 @@ const SHARE_TOLD_WAIT_MS = 1_000;
 export interface ShareReplicatorDeps {
   readonly client: Pick<Client<typeof MetaServer>, "rootShare" | "rootUnshare">;
   readonly fsId: string;
-  readonly storage: Pick<Storage, "renamedUpTo" | "root" | "roots" | "shares">;
+  readonly storage: Pick<Storage, "moves" | "renamedUpTo" | "root" | "roots" | "shares">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -34,6 +34,8 @@ export interface RootList {
   /** Grants by owner; a root is missing when its grants had no room and must follow. */
   readonly told: ReadonlyMap<string, ReadonlyMap<string, SharedPath>>;
   readonly toFollow: readonly string[];
+  /** Roots that have left this node for good. */
+  readonly departed: readonly GoneRoot[];
 }
 
 /** A grant that the MetaServer knows, or may know. */
@@ -144,10 +146,12 @@ export class ShareReplicator {
 
   /** All roots with their grants, as of now. */
   #list(): RootList {
-    const shares = this.#deps.storage.shares.all();
+    const { storage } = this.#deps;
+    const shares = storage.shares.all();
     const told = new Map<string, Map<string, SharedPath>>();
     const toFollow: string[] = [];
-    const roots = this.#deps.storage.roots().map((root) => {
+    const arrivals = storage.moves.arrivals();
+    const roots = storage.roots().map((root) => {
       const grants = tellable(shares.get(root.owner) ?? []);
       const all = [...grants.values()].map(({ path, username }) => ({ path, user: username }));
       const fits = grantBytes(all) <= REGISTERED_GRANTS_MAX_BYTES;
@@ -160,9 +164,13 @@ export class ShareReplicator {
         grants: fits ? all : [],
         leaseEpoch: BigInt(root.leaseEpoch ?? 0),
         rootNumber: rootNumberOf(root.directoryId),
+        ...(arrivals === undefined ? {} : { arrival: arrivals.get(root.rootId) ?? "" }),
       };
     });
-    return { roots, told, toFollow, namesVersion: BigInt(this.#deps.storage.renamedUpTo()) };
+    const departed = storage.moves
+      .departedRoots()
+      .flatMap(({ rootId, target: fsId, moveId }) => (fsId === "" ? [] : [{ rootId, fsId, moveId }]));
+    return { roots, told, toFollow, departed, namesVersion: BigInt(storage.renamedUpTo()) };
   }
 
   /** Never rejects. Ends when nothing is left to send, or when the MetaServer does not take it now. */

@@ -128,14 +128,15 @@ export class DoorSessions {
 
   #endIfOver(session: Session): boolean {
     const own = this.#open.get(session);
-    if (own !== undefined && !this.#isOver(own)) return false;
+    if (own !== undefined && !this.#isOver(own, session.identity.username)) return false;
     this.table.end(session);
     return true;
   }
 
-  #isOver({ credential, issuedWallMs, endsMs }: DoorSession): boolean {
+  #isOver({ credential, issuedWallMs, endsMs }: DoorSession, username: string): boolean {
     const { news, clock } = this.#deps;
-    if (news === undefined || news.isEnded(credential, issuedWallMs)) return true;
+    if (news === undefined) return true;
+    if (news.isEnded({ credential, username, ticketIssuedMs: issuedWallMs })) return true;
     const nowMs = clock.steadyMs();
     const silentMs = nowMs - news.heardMs;
     if (silentMs > DOOR_SESSION_ALONE_MS) return true;

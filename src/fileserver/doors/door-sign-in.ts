@@ -75,7 +75,7 @@ export class DoorSignIn {
     const rootId = await roots.ensure(identity);
     const folderPath = await againWhenRowsCome(() => this.#folderPath(identity));
     // Checked in the turn that makes the session: a lock would not end one made later.
-    users.requireEntry(identity, verified.ticket.issuedMs);
+    users.requireEntry(identity, { exactMs: verified.ticket.issuedMs });
     const answer = { rootId, username: identity.username, folderPath };
     if (renewedToken !== "") {
       const session = doors.renew(renewedToken, verified, door);
@@ -103,10 +103,10 @@ export class DoorSignIn {
         await news.ask();
         verified = this.#read(text, door, news);
       }
-      const { credential, issuedMs } = verified.ticket;
-      if (news.isEnded(credential, issuedMs))
+      const { credential, username, issuedMs } = verified.ticket;
+      if (news.isEnded({ credential, username, ticketIssuedMs: issuedMs }))
         throw new GroveError("TOKEN_REJECTED", "the credential behind the ticket was revoked");
-      this.#deps.users.requireEntry(verified.identity, issuedMs);
+      this.#deps.users.requireEntry(verified.identity, { exactMs: issuedMs });
       await this.#deps.admit(verified.identity);
       return verified;
     } catch (error) {

@@ -9,7 +9,7 @@ import { DistantPump } from "#fileserver/operations/distant-pump.ts";
 import { StallWatch } from "#fileserver/transfers/download-pump.ts";
 import type { DownloadOrder, DownloadReport } from "#fileserver/transfers/transfer-messages.ts";
 import { crc32 } from "#os/crc32.ts";
-import type { ChunkFault, FileContent, LentChunk } from "#storage/contract/storage.ts";
+import type { ChunkFault, FileContent, LentChunk } from "#storage/contract/file-content.ts";
 import { patterned } from "#storage/local/store.fixture.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import type { CallLink } from "#wire/grpc/call-context.ts";

@@ -10,7 +10,7 @@ import {
   type DownloadReport,
 } from "#fileserver/transfers/transfer-messages.ts";
 import { crc32 } from "#os/crc32.ts";
-import type { ChunkFault, LentChunk } from "#storage/contract/storage.ts";
+import type { ChunkFault, LentChunk } from "#storage/contract/file-content.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { GuestCall } from "#wire/loops/guest-call.ts";
 import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";

@@ -11,6 +11,7 @@ import { metricsDifference, metricsJson } from "#telemetry/metrics-json.ts";
 import { PROMETHEUS_TYPES } from "#telemetry/prometheus-form.ts";
 import { prometheusText } from "#telemetry/prometheus-text.ts";
 import type { SecurityEvent } from "#telemetry/security-events.ts";
+import type { KnownHost } from "./known-host.ts";
 import type { NodeReadings } from "./node-metrics.ts";
 
 /** Sources of the listener's answers. */
@@ -21,8 +22,10 @@ export interface MetricsListenerDeps {
   readonly audit: (after: number, limit: number) => Promise<AuditPage>;
   /** Why the node is not ready; empty when it is. */
   readonly notReady: () => readonly string[];
-  /** SVC_METRICS_TOKEN, required for facts about users (T8). Undefined: everything is sent. */
+  /** SVC_METRICS_TOKEN, required for facts about users (T8). Undefined: everything is sent to known hosts. */
   readonly token: string | undefined;
+  /** The names under which facts about users are told without a token. */
+  readonly isKnownHost: KnownHost;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -62,17 +65,18 @@ async function answer(
       return sendJson(response, isReady ? 200 : 503, JSON.stringify({ ready: isReady, reasons }));
     }
     case "/audit":
-      if (!mayKnowUsers(deps, request)) return refuseUnknown(response);
+      if (!mayKnowUsers(deps, request)) return refuseUnknown(deps, response);
       return sendAudit(deps, request, response);
     case "/security-events":
-      if (!mayKnowUsers(deps, request)) return refuseUnknown(response);
+      if (!mayKnowUsers(deps, request)) return refuseUnknown(deps, response);
       return sendJson(response, 200, JSON.stringify({ events: deps.securityEvents() }));
     default:
       return sendJson(response, 404, '{"error":"no such path"}');
   }
 }
 
-function refuseUnknown(response: ServerResponse): void {
+function refuseUnknown({ token }: MetricsListenerDeps, response: ServerResponse): void {
+  if (token === undefined) return sendJson(response, 421, '{"error":"the node is not known as this host"}');
   response.setHeader("www-authenticate", "Bearer");
   sendJson(response, 401, '{"error":"a bearer token is needed"}');
 }
@@ -143,7 +147,7 @@ function pathOf(request: IncomingMessage): string {
 }
 
 function mayKnowUsers(deps: MetricsListenerDeps, request: IncomingMessage): boolean {
-  if (deps.token === undefined) return true;
+  if (deps.token === undefined) return deps.isKnownHost(request.headers.host, request.socket.localAddress);
   const match = /^bearer +(.+)$/i.exec(request.headers.authorization ?? "");
   return match?.[1] !== undefined && constantTimeEqual(match[1], deps.token);
 }

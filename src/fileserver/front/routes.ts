@@ -7,6 +7,7 @@ import type { Asked } from "#fileserver/operations/explain-operations.ts";
 import type { FileService } from "#fileserver/operations/file-service.ts";
 import { type AdminCredential, PASSWORD_HASH_HEADER } from "#fileserver/operations/quota-operations.ts";
 import { receiveUpload } from "#fileserver/operations/upload.ts";
+import type { ConflictRule, TreeConflictRule } from "#storage/contract/inode.ts";
 import { whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { ListSort } from "#storage/contract/storage.ts";
 import { EncodedReply } from "#wire/framing/encoded-reply.ts";
@@ -45,10 +46,16 @@ const SORTS: ReadonlyMap<number, ListSort> = new Map([
   [Sort.MTIME_DESC, "mtime-desc"],
 ]);
 
-const CONFLICTS: ReadonlyMap<number, "fail" | "rename" | "replace"> = new Map([
+const CONFLICTS: ReadonlyMap<number, ConflictRule> = new Map([
   [OnConflict.FAIL, "fail"],
   [OnConflict.RENAME, "rename"],
   [OnConflict.REPLACE, "replace"],
+]);
+
+/** Of what comes from a place in the tree. */
+const CONFLICTS_IN_TREE: ReadonlyMap<number, TreeConflictRule> = new Map([
+  ...CONFLICTS,
+  [OnConflict.TRASH, "trash"] as const,
 ]);
 
 const PERMISSIONS: ReadonlyMap<number, Asked> = new Map([
@@ -80,7 +87,7 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     rename: (request, context) =>
       namespace.rename(currentCaller(context), {
         ...request,
-        onConflict: known(CONFLICTS, request.onConflict, "on_conflict"),
+        onConflict: known(CONFLICTS_IN_TREE, request.onConflict, "on_conflict"),
       }),
 
     trashFile: (request, context) => trash.trashFile(currentCaller(context), request),
@@ -99,11 +106,12 @@ export function fileServerRoutes(service: FileService): Partial<ServiceHandlers<
     purgeTrash: (request, context) => trash.purgeTrash(currentCaller(context), request),
 
     copy: async (request, context) => {
-      const onConflict = known(CONFLICTS, request.onConflict, "on_conflict");
+      const onConflict = known(CONFLICTS_IN_TREE, request.onConflict, "on_conflict");
       const requested = { ...request, onConflict };
       return encoded(await service.copies.copy(currentCaller(context), requested, context.signal));
     },
-    beginUpload: (request, context) => service.resumable.begin(currentCaller(context), request),
+    beginUpload: (request, context) =>
+      service.resumable.begin(currentCaller(context), request, context.signal),
     getUpload: (request, context) => service.resumable.get(currentCaller(context), request),
     abortUpload: (request, context) => service.resumable.abort(currentCaller(context), request),
 

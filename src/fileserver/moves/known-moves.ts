@@ -29,6 +29,8 @@ export interface TakenStep {
   readonly rows?: bigint;
   readonly left?: bigint;
   readonly problem?: string;
+  readonly owner?: string;
+  readonly arriving?: boolean;
 }
 
 /** The last list, and questions to the MetaServer. */

@@ -34,6 +34,8 @@ export interface MoveSourceDeps {
   /** True while this node serves a root. */
   readonly isServed: (owner: string) => boolean;
   readonly onDeparted: (owner: string) => void;
+  /** Called once a copy that was kept is served again. */
+  readonly onReturned: (owner: string) => void;
   readonly audit: (act: AuditAct) => void;
   readonly hurry: () => void;
   readonly clock: Clock;
@@ -109,6 +111,7 @@ export class MoveSource {
     const { moves, known } = this.#deps;
     const { moveId, owner, state } = move;
     const local = moves.list().find((one) => one.moveId === moveId);
+    if (state === "returned") return this.#takeCopyBack(move);
     if (state === "switched" || state === "confirmed") await this.#depart(move);
     // A thaw whose answer was lost has thawed the root in the engine alone.
     else if (state === "copying" && local !== undefined && (local.state === "frozen" || this.isFrozen(owner)))
@@ -119,6 +122,24 @@ export class MoveSource {
     await moves.endExport(moveId);
     this.#frozen.delete(owner);
     this.#attempts.delete(moveId);
+    await known.take({ moveId, step: MoveStep.END });
+  }
+
+  /** The node to which the root had moved is lost: what was kept here is the root again. */
+  async #takeCopyBack({ moveId, owner, target }: NodeMove): Promise<void> {
+    const { moves, known, log, audit, isServed, onReturned } = this.#deps;
+    const isNews = moves.list().some((one) => one.moveId === moveId);
+    // The move stays, so that no empty root is made here.
+    if (!isNews && !isServed(owner))
+      throw new GroveError("NO_SUCH_PATH", "this node keeps no copy of the root that is to come back");
+    await moves.takeBack(moveId);
+    this.#departed.delete(owner);
+    this.#frozen.delete(owner);
+    if (isNews) {
+      log.info("root_returned", { user: owner, lost: target });
+      audit({ act: "root.returned", actor: "node", subject: owner, detail: { lost: target } });
+      onReturned(owner);
+    }
     await known.take({ moveId, step: MoveStep.END });
   }
 
@@ -136,7 +157,7 @@ export class MoveSource {
     return departing;
   }
 
-  async #departNow({ moveId, owner, otherAddress }: NodeMove): Promise<void> {
+  async #departNow({ moveId, owner, otherAddress, target }: NodeMove): Promise<void> {
     const { moves, log, audit } = this.#deps;
     let local = moves.list().find((one) => one.moveId === moveId);
     // Restored from a backup of before the move, this node would serve what is long changed elsewhere.
@@ -145,7 +166,7 @@ export class MoveSource {
     // Without a part of it here the target has taken the root itself.
     if (local !== undefined && local.state !== "departed") {
       await moves.freeze(moveId);
-      await moves.depart(moveId, otherAddress);
+      await moves.depart(moveId, otherAddress, target);
       log.info("root_departed", { user: owner, to: otherAddress });
       audit({ act: "root.departed", actor: "node", subject: owner, detail: { to: otherAddress } });
     }

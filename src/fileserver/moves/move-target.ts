@@ -18,6 +18,7 @@ import type { Client } from "#wire/grpc/client.ts";
 import { MoveStep, type NodeMove, type RootSource } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import type { KnownMoves } from "./known-moves.ts";
 import type { FrozenRoot, MovedProperties } from "./move-source.ts";
+import { whileNotSilent } from "./silence.ts";
 
 /** Buckets that may be left when the root is frozen: a fraction of a second's work. */
 const LEFT_AT_FREEZE = 64;
@@ -29,6 +30,7 @@ const FREEZE_BUDGET_MS = 3_500;
 const PROGRESS_INTERVAL_MS = 2_000;
 /** The longest answer with rows: a bucket has at most some tens of megabytes. */
 const ROWS_MAX_BYTES = 256_000_000;
+/** Time limit of a call without a stream. */
 const CALL_TIMEOUT_MS = 30_000;
 /** Pause where rows wait for chunks that this node still removes. */
 const REMOVAL_PAUSE_MS = 1_000;
@@ -210,7 +212,8 @@ export class MoveTarget {
     this.#receipts = [];
     const pieces: Uint8Array[] = [];
     let size = 0;
-    for await (const { piece } of this.#source.pullRows({ moveId, secret, receipts }, this.#options())) {
+    const rows = this.#stream((options) => this.#source.pullRows({ moveId, secret, receipts }, options));
+    for await (const { piece } of rows) {
       size += piece.length;
       if (size > ROWS_MAX_BYTES)
         throw new GroveError("BAD_ARGUMENT", "the source sends too many rows at once");
@@ -256,7 +259,8 @@ export class MoveTarget {
     const pieces: Uint8Array[] = [];
     let size = 0;
     let isFound = false;
-    for await (const { found, data } of this.#source.pullChunk({ moveId, secret, name }, this.#options())) {
+    const chunk = this.#stream((options) => this.#source.pullChunk({ moveId, secret, name }, options));
+    for await (const { found, data } of chunk) {
       isFound ||= found;
       size += data.length;
       if (size > length) throw new GroveError("CHECKSUM_MISMATCH", "a chunk is longer than its row says");
@@ -277,6 +281,12 @@ export class MoveTarget {
     await known
       .take({ moveId: this.#move.moveId, step: MoveStep.PROGRESS, ...counts })
       .catch((error: unknown) => log.warn("move_progress_not_told", { error: errorText(error) }));
+  }
+
+  /** A stream has no time limit in all: over a slow line a chunk takes minutes. */
+  #stream<T>(open: (options: { readonly signal: AbortSignal }) => AsyncIterable<T>): AsyncIterable<T> {
+    const { clock } = this.#deps;
+    return whileNotSilent({ clock, signal: this.#signal }, (signal) => open({ signal }));
   }
 
   #options(): { readonly signal: AbortSignal; readonly timeoutMs: number } {

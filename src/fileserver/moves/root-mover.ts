@@ -137,10 +137,10 @@ export class RootMover {
       if (isTurn && !this.#pulling.has(moveId) && this.#pulling.size < ARRIVALS_AT_ONCE) this.#pull(move);
       return;
     }
-    if (state === "undone") this.#pulling.get(moveId)?.stop.abort();
+    const isOver = state === "undone" || state === "returned";
+    if (isOver) this.#pulling.get(moveId)?.stop.abort();
     await this.#pulling.get(moveId)?.done;
-    if (state !== "undone" && local?.state === "arriving")
-      await this.#target(move, new AbortController()).finish(local);
+    if (!isOver && local?.state === "arriving") await this.#target(move, new AbortController()).finish(local);
     this.#notBefore.delete(moveId);
     this.#pauses.delete(moveId);
     this.#progress.delete(moveId);
@@ -219,7 +219,24 @@ export class RootMover {
       if (state === "copying") await moves.endExport(moveId);
       // Without the counters of a frozen root it has not arrived whole, so the source still had it.
       else if (state === "arrived" || (state === "arriving" && head === "")) await moves.endImport(moveId);
+      else if (state === "frozen" || state === "arriving") await this.#recall(local);
       else log.error("root_move_unknown", { user: owner, state });
+    }
+  }
+
+  /**
+   * The store is an older copy: the lists of all nodes say where a frozen root is, and whether one that has arrived out
+   * of sight is a copy of before. Never rejects.
+   */
+  async #recall({ moveId, owner, state }: LocalMove): Promise<void> {
+    const { known, moves, log } = this.#deps;
+    const arriving = state === "arriving";
+    try {
+      const told = await known.take({ moveId, step: MoveStep.RECALL, owner, arriving });
+      if (!arriving) log.warn("root_move_recalled", { user: owner });
+      else if (told.state === "undone") await moves.endImport(moveId);
+    } catch (error) {
+      log.error("root_move_unknown", { user: owner, state, error: errorText(error) });
     }
   }
 }

@@ -1,7 +1,7 @@
 // Two nodes of one cluster with real stores and connections, between which roots move on a clock of the test.
 import type { TestContext } from "node:test";
 import type { AuditAct } from "#base/audit-act.ts";
-import { ManualClock, systemClock } from "#base/clock.ts";
+import { type Clock, ManualClock, systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
@@ -14,7 +14,12 @@ import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import { GrpcServer } from "#wire/grpc/server.ts";
 
-import { MoveStep, RootMoves, RootSource } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
+import {
+  type AdvanceMoveRequest,
+  MoveStep,
+  RootMoves,
+  RootSource,
+} from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import { mapError } from "#wire/proto/map-error.ts";
 import { KnownMoves } from "./known-moves.ts";
 import { type MovedProperties, MoveSource } from "./move-source.ts";
@@ -61,10 +66,11 @@ export interface TwoNodes {
   reaches(is: (move: RootMove | undefined) => boolean): Promise<RootMove | undefined>;
 }
 
-const STEPS: Readonly<Record<number, (attempt: number) => Step>> = {
+const STEPS: Readonly<Record<number, (request: AdvanceMoveRequest) => Step>> = {
   [MoveStep.FREEZE]: () => ({ step: "freeze" }),
-  [MoveStep.THAW]: (attempt) => ({ step: "thaw", attempt }),
-  [MoveStep.SWITCH]: (attempt) => ({ step: "switch", attempt }),
+  [MoveStep.THAW]: ({ attempt }) => ({ step: "thaw", attempt }),
+  [MoveStep.SWITCH]: ({ attempt }) => ({ step: "switch", attempt }),
+  [MoveStep.RECALL]: ({ owner, arriving: isArriving }) => ({ step: "recall", owner, isArriving }),
   [MoveStep.END]: () => ({ step: "end" }),
   [MoveStep.ADOPT]: () => ({ step: "adopt" }),
 };
@@ -73,10 +79,11 @@ const STEPS: Readonly<Record<number, (attempt: number) => Step>> = {
 export async function startTwoNodes(
   context: TestContext,
   fill: (side: Side) => Promise<void>,
+  storeClock: Clock = systemClock,
 ): Promise<TwoNodes> {
   const clock = new ManualClock();
   const directory = await openDirectory(`sqlite:${scratchFolder("two-nodes-")}/metadata.db`, {
-    clock: systemClock,
+    clock: storeClock,
   });
   const faults: Faults = {};
   const meta = new GrpcServer({ mapError });
@@ -101,6 +108,7 @@ export async function startTwoNodes(
       ...common,
       propertiesOf: () => ({ quotaBytes: "77000000", inodeLimit: 4_321 }),
       isServed: (owner) => side.storage.root(owner) !== undefined,
+      onReturned: () => undefined,
       onDeparted: () => undefined,
       hurry: () => mover.hurry(),
     });
@@ -158,7 +166,8 @@ export async function startTwoNodes(
   return { directory, from, to, faults, pass: (ms = 200) => clock.advance(ms), reaches };
 }
 
-function nodeOf(
+/** The registration of a node, which keeps its epoch. */
+export function nodeOf(
   fsId: string,
   address: string,
   roots: Parameters<Directory["register"]>[0]["roots"],
@@ -200,7 +209,7 @@ function storeRoutes(directory: Directory, faults: Faults): ServiceHandlers<type
       const [bytes, rows, left] = [request.bytes, request.rows, request.left].map(Number);
       const { problem } = request;
       const progress = { step: "progress", bytes: bytes ?? 0, rows: rows ?? 0, left: left ?? 0 } as const;
-      const step = STEPS[request.step]?.(request.attempt) ?? { ...progress, problem };
+      const step = STEPS[request.step]?.(request) ?? { ...progress, problem };
       faults.before?.(step.step);
       const { state, attempt } = await directory.advanceMove(caller(request), request.moveId, step);
       faults.after?.(step.step);

@@ -9,9 +9,10 @@ import {
   etagOf,
   type Inode,
   type TrashedContent,
+  type TreeConflictRule,
   type Usage,
 } from "#storage/contract/inode.ts";
-import type { RootRecord } from "#storage/contract/storage.ts";
+import type { RootRecord, Storage } from "#storage/contract/storage.ts";
 import type { Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { RootUsage } from "./root-usage.ts";
@@ -90,7 +91,7 @@ export function contextOf(caller: Actor, reached: Reached): ChangeContext {
 /** Where a move or a copy goes, and the versions that it expects; empty for any. */
 export interface ToPlace {
   readonly targetPath: string;
-  readonly onConflict: "fail" | "rename" | "replace";
+  readonly onConflict: TreeConflictRule;
   readonly ifMatch: string;
   readonly targetIfMatch: string;
 }
@@ -110,4 +111,17 @@ export function versionsOf({ ifMatch, targetIfMatch }: ToPlace): ExpectedVersion
 /** An expected version as storage takes it. */
 export function expected(ifMatch: string): string | undefined {
   return ifMatch === "" ? undefined : ifMatch;
+}
+
+/**
+ * True for a file without shares, exclusions and links of its own. Whoever replaces anything else needs the right to
+ * delete it (D13).
+ */
+export function mayMakeWay(
+  { shares, links }: Pick<Storage, "links" | "shares">,
+  owner: string,
+  { id, kind }: Inode,
+): boolean {
+  if (kind !== "file" || shares.at([id]).length > 0) return false;
+  return !links.ofRoot(owner).some(({ inodeId }) => inodeId === id);
 }

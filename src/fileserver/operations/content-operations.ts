@@ -58,7 +58,7 @@ export class ContentOperations {
       const wanted = offset + (request.length === 0 ? CHUNK_BYTES : request.length);
       const isLarger = request.whole === true && file.sizeBytes > wanted;
       const end = isLarger ? offset : Math.min(file.sizeBytes, wanted);
-      const content = this.#deps.storage.openFile(file.id);
+      const content = this.#deps.storage.openFile(file.id, { offset, end });
       const encode = (): Buffer | Promise<Buffer> =>
         encodeRead(content, { offset, end }, attrAt(reached, file), headBytes);
       return settled(encode, (error) => {

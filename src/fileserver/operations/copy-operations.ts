@@ -7,7 +7,7 @@ import type { Storage } from "#storage/contract/storage.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Access, existing, type Reached, type Slot, slotOf } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import { type Changes, contextOf, type ToPlace, versionsOf } from "./changes.ts";
+import { type Changes, contextOf, mayMakeWay, type ToPlace, versionsOf } from "./changes.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { movedAttr, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
@@ -33,7 +33,8 @@ export class CopyOperations {
 
   /**
    * Copies a file or a whole directory, which appears at once. Needs read on the source and write on the
-   * target, which may lie in another shared subtree (D13). Ends when the signal aborts. Throws PATH_EXISTS,
+   * target, which may lie in another shared subtree (D13), and delete over a directory, or a file with shares or links
+   * of its own. Ends when the signal aborts. Throws PATH_EXISTS,
    * NOT_EMPTY, QUOTA_EXCEEDED, INODE_LIMIT, DISK_RESERVE; RATE_LIMITED when too many of the caller's copies
    * wait; OVERLOADED when too many of all users wait or the source keeps changing.
    */
@@ -69,7 +70,7 @@ export class CopyOperations {
   }
 
   #decide(caller: Caller, request: CopyRequest): { source: Inode; target: Reached; slot: Slot } {
-    const { access } = this.#deps;
+    const { access, storage } = this.#deps;
     const source = existing(access.reach(caller.identity, request.root, request.path, "read"));
     const target = access.reach(caller.identity, request.root, request.targetPath, "write");
     const slot = slotOf(target, "BAD_ARGUMENT");
@@ -78,8 +79,12 @@ export class CopyOperations {
     }
     this.#deps.locks.require(caller, target, "entries");
     this.#deps.locks.require(caller, target, "tree");
-    // What a sharee replaces goes to the owner's trash; an empty directory would be lost.
-    if (request.onConflict === "replace" && slot.present?.kind === "directory") {
+    const { present } = slot;
+    const mayReplace =
+      present === undefined ||
+      (target.isOwner ? present.kind === "file" : mayMakeWay(storage, target.owner, present));
+    const { onConflict } = request;
+    if (onConflict === "trash" || (onConflict === "replace" && !mayReplace)) {
       access.reach(caller.identity, request.root, request.targetPath, "delete");
     }
     return { source, target, slot };

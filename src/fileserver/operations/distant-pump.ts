@@ -6,7 +6,7 @@ import {
   type DownloadOrder,
   type DownloadReport,
 } from "#fileserver/transfers/transfer-messages.ts";
-import type { FileContent, LentChunk } from "#storage/contract/storage.ts";
+import type { FileContent, LentChunk } from "#storage/contract/file-content.ts";
 import type { CallLink } from "#wire/grpc/call-context.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";

@@ -5,9 +5,10 @@ import { Pump, type StallWatch } from "#fileserver/transfers/download-pump.ts";
 import type { LargeReads } from "#fileserver/transfers/large-reads.ts";
 import type { StreamSlots } from "#fileserver/transfers/stream-slots.ts";
 import { chunkStart } from "#fileserver/transfers/transfer-messages.ts";
+import type { ByteRange, FileContent } from "#storage/contract/file-content.ts";
 import type { Inode } from "#storage/contract/inode.ts";
 import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
-import type { FileContent, Storage } from "#storage/contract/storage.ts";
+import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { CallContext } from "#wire/grpc/handler.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
@@ -53,10 +54,9 @@ export function sendDownload(
   return deps.meter.later("read", () =>
     deps.slots.run(caller.identity.username, async () => {
       await countDownload({ access: deps.access, links: deps.storage.links }, caller, request);
-      const { reached, file, from, content } = await againWhenRowsCome(() => opened(deps, caller, request));
-      const leftBytes = file.sizeBytes - from;
-      const wantedBytes =
-        request.length === 0n || request.length > BigInt(leftBytes) ? leftBytes : Number(request.length);
+      const { reached, file, content, ...range } = await againWhenRowsCome(() =>
+        opened(deps, caller, request),
+      );
       const { link } = context;
       const { watch } = deps;
       const requireLive = () => {
@@ -71,7 +71,7 @@ export function sendDownload(
       try {
         const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);
         if (sent !== true) await sent;
-        await sendChunks(deps, { caller, reached, content, pump, writer }, from, from + wantedBytes);
+        await sendChunks(deps, { caller, reached, content, pump, writer }, range.offset, range.end);
       } catch (error) {
         logCorruption(deps.log, reached, file, error);
         throw error;
@@ -89,12 +89,15 @@ function opened(
   { access, storage }: DownloadDeps,
   caller: Caller,
   request: DownloadRequest,
-): { reached: Reached; file: Inode; from: number; content: FileContent } {
+): ByteRange & { readonly reached: Reached; readonly file: Inode; readonly content: FileContent } {
   const reached = access.reach(caller.identity, request.root, request.path, "read");
   const file = existingFile(reached);
   requireEtag(file, request.ifMatch);
-  const from = offsetInside(file, request.offset);
-  return { reached, file, from, content: storage.openFile(file.id) };
+  const offset = offsetInside(file, request.offset);
+  const leftBytes = file.sizeBytes - offset;
+  const isRest = request.length === 0n || request.length > BigInt(leftBytes);
+  const end = offset + (isRest ? leftBytes : Number(request.length));
+  return { reached, file, offset, end, content: storage.openFile(file.id, { offset, end }) };
 }
 
 interface Sending {

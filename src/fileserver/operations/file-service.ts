@@ -151,6 +151,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     claimRoot: deps.claimRoot,
     clock,
     random: deps.random,
+    onDepartedAsked: ({ owner, target }) => deps.log.warn("root_left_before", { user: owner, to: target }),
     onLostReplaced: (subject) => deps.audit({ act: "root.replaced", actor: "node", subject }),
     ...(deps.onRootMade === undefined ? {} : { onRootMade: deps.onRootMade }),
   });
@@ -168,7 +169,8 @@ export function createFileService(deps: FileServiceDeps): FileService {
     looks: deps.operatorLooks,
     changes,
   });
-  const hasEnded: HasEnded = (credential, shownMs) => deps.ticketNews?.isEnded(credential, shownMs) === true;
+  const hasEnded: HasEnded = (credential, username, ticketIssuedMs) =>
+    deps.ticketNews?.isEnded({ credential, username, ticketIssuedMs }) === true;
   const locks = new LockRule(storage.locks, access, hasEnded);
   const names = { storage, access, locks, changes, meter, clock, audit: deps.audit };
   const reads = { storage, access, meter, telemetry, log };
@@ -300,8 +302,8 @@ function accountOperations(
     log,
   });
   const users: SessionDeps["users"] = {
-    requireEntry(entrant, issuedAtWallMs) {
-      userStates.states.requireEntry(entrant, issuedAtWallMs);
+    requireEntry(entrant, made) {
+      userStates.states.requireEntry(entrant, made);
       parts.removals.requireClear(entrant.username);
     },
   };

@@ -2,6 +2,7 @@
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
+import { LAST_MOMENT_MS } from "#base/limits.ts";
 import { joinPath } from "#base/names.ts";
 import { networkOf } from "#base/network.ts";
 import type { Random } from "#base/random.ts";
@@ -131,7 +132,8 @@ export class LinkOperations {
       throw new GroveError("BAD_ARGUMENT", `a password has at most ${LINK_PASSWORD_MAX_LENGTH} characters`);
     }
     const limits = {
-      endsMs: countOf(request.endsMs, "ends_ms"),
+      // Pages and lists could not say when a later one is.
+      endsMs: countOf(request.endsMs, "ends_ms", LAST_MOMENT_MS),
       maxDownloads: countOf(request.maxDownloads, "max_downloads"),
       maxBytes: countOf(request.maxBytes, "max_bytes"),
       maxFiles: countOf(request.maxFiles, "max_files"),
@@ -198,8 +200,8 @@ export class LinkOperations {
   }
 }
 
-function countOf(value: bigint, field: string): number {
-  if (value >= 0n && value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
+function countOf(value: bigint, field: string, most = Number.MAX_SAFE_INTEGER): number {
+  if (value >= 0n && value <= BigInt(most)) return Number(value);
   throw new GroveError("BAD_ARGUMENT", `${field} is out of range`, { metadata: { field } });
 }
 

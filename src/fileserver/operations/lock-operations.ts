@@ -9,6 +9,7 @@ import { joinPath } from "#base/names.ts";
 import { requireContent } from "#fileserver/doors/xml-rule.ts";
 import type { HeldLock, LockStorage } from "#storage/contract/locks.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
+import { requireRoomForLock } from "#storage/writer/lock-commands.ts";
 import { type Access, existing, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
@@ -60,7 +61,10 @@ export class LockOperations {
     this.#deps = deps;
   }
 
-  /** Locks what exists. Needs write. Throws LOCKED, NO_SUCH_PATH, RATE_LIMITED, BAD_ARGUMENT. */
+  /**
+   * Locks what exists. Needs write. Throws LOCKED, NO_SUCH_PATH, RATE_LIMITED, BAD_ARGUMENT. NO_SUCH_PATH says that
+   * a file made there now could be locked.
+   */
   lock(caller: Caller, request: LockRequest): Promise<SeenLock> {
     const { meter, access, locks, clock } = this.#deps;
     return meter.later("write", () =>
@@ -70,6 +74,7 @@ export class LockOperations {
         }
         requireContent(request.note, "a lock's note");
         const reached = access.reach(caller.identity, request.root, request.path, "write");
+        this.#requireLockable(caller, reached, request.isExclusive);
         const inode = existing(reached);
         const { isExclusive, isDeep, note } = request;
         const token = `urn:uuid:${randomUUID()}`;
@@ -148,6 +153,23 @@ export class LockOperations {
     });
   }
 
+  /** Throws what would refuse the lock once its missing file was made, so that none is made for nothing. */
+  #requireLockable({ identity }: Caller, reached: Reached, isExclusive: boolean): void {
+    const { root, chain, missing } = reached.resolution;
+    if (missing.length !== 1 || root.lockCount === 0) return;
+    const held = this.#deps.rule.held(reached.owner);
+    const ids = chain.map(({ id }) => id);
+    const other = held.find(
+      (lock) => lock.isDeep && ids.includes(lock.inodeId) && (isExclusive || lock.isExclusive),
+    );
+    if (other !== undefined) {
+      throw new GroveError("LOCKED", `locked by ${other.username}`, {
+        metadata: { locked_by: other.username, locked_path: pathOf(reached, other) },
+      });
+    }
+    requireRoomForLock(held, { owner: reached.owner, username: identity.username });
+  }
+
   #below(caller: Caller, reached: Reached): { lock: HeldLock; path: string }[] {
     const { locks, access, rule } = this.#deps;
     return rule.held(reached.owner).flatMap((lock) => {
@@ -155,7 +177,8 @@ export class LockOperations {
       if (below.length === 0) return [];
       const names = [...reached.names, ...below];
       // A part that the caller was taken out of stays hidden.
-      return access.mayRead(caller.identity, reached.owner, names) ? [{ lock, path: joinPath(names) }] : [];
+      const isShown = reached.isOwner || access.mayRead(caller.identity, reached.owner, names);
+      return isShown ? [{ lock, path: joinPath(names) }] : [];
     });
   }
 

@@ -13,8 +13,8 @@ export type Touched = "content" | "entries" | "tree";
 /** The caller with the tokens that the call shows. */
 export type TokenBearer = Pick<Caller, "credential" | "identity" | "lockTokens">;
 
-/** True for a credential that was revoked, or one that has shown nothing since a wall time that counts. */
-export type HasEnded = (credential: string, shownMs: number) => boolean;
+/** True for a user's credential that was revoked, or one that has shown nothing since a wall time that counts. */
+export type HasEnded = (credential: string, username: string, shownMs: number) => boolean;
 
 /** Judges changes by the locks of their root. */
 export class LockRule {
@@ -34,7 +34,7 @@ export class LockRule {
       const { credential, holder } = holderOf(lock);
       // It was shown when the lock was taken or refreshed, which is no earlier than this.
       const shownMs = lock.expiresAtMs - LOCK_MAX_SECONDS * 1000;
-      if (credential !== "" && this.#hasEnded(credential, shownMs)) return false;
+      if (credential !== "" && this.#hasEnded(credential, lock.username, shownMs)) return false;
       return this.#access.mayStillHold(owner, lock.inodeId, holder);
     });
   }

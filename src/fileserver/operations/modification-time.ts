@@ -1,8 +1,8 @@
 // Parses modification times that clients send.
 import { GroveError } from "#base/errors.ts";
+import { LAST_MOMENT_MS } from "#base/limits.ts";
 
-/** Farthest date from 1970 in either direction (ECMA-262). */
-const TIME_MAX_MS = 8_640_000_000_000_000n;
+const TIME_MAX_MS = BigInt(LAST_MOMENT_MS);
 
 /** A time in wall milliseconds as a number; 0 means now, and stays. Throws BAD_ARGUMENT for invalid dates. */
 export function modificationTime(mtimeMs: bigint): number {

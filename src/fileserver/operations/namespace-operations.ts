@@ -22,7 +22,7 @@ import {
 } from "./access.ts";
 import { attrMessage, permissionsOf } from "./attr-message.ts";
 import type { Caller } from "./caller.ts";
-import { type Changes, requireEtag, type ToPlace, versionsOf } from "./changes.ts";
+import { type Changes, mayMakeWay, requireEtag, type ToPlace, versionsOf } from "./changes.ts";
 import { encodeListing, entriesPerReply } from "./listing-bytes.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { modificationTime } from "./modification-time.ts";
@@ -224,7 +224,7 @@ export class NamespaceOperations {
 
   /**
    * Moves or renames inside one root, also across directories (D13). Needs write on both parents in one
-   * shared subtree. A move out of it needs delete, as one over a directory or a file with shares of its own.
+   * shared subtree. A move out of it needs delete, as one over a directory or a file with shares or links of its own.
    */
   rename(caller: Caller, request: Place & ToPlace): Promise<Attr> {
     return this.#deps.meter.later("write", () =>
@@ -261,14 +261,15 @@ export class NamespaceOperations {
     );
   }
 
-  /** What storage may do with an existing target, after the checks for sharees. */
+  /** What storage may do with an existing target, after the checks of the right to it. */
   #conflictRight(
     caller: Caller,
-    move: { source: Reached; target: Reached; slot: Slot; wanted: "fail" | "rename" | "replace" },
-  ): "fail" | "rename" | "replace" {
+    move: { source: Reached; target: Reached; slot: Slot; wanted: ToPlace["onConflict"] },
+  ): ToPlace["onConflict"] {
     const { source, target, slot, wanted } = move;
-    if (source.isOwner) return wanted;
     const { access } = this.#deps;
+    if (wanted === "trash") access.reachNames(caller.identity, target.owner, target.names, "delete");
+    if (source.isOwner) return wanted;
     // The shared inode itself hangs in a directory that is not shared: a move would change that directory.
     const above = access.reachNames(caller.identity, source.owner, source.names.slice(0, -1), "write");
     const from = access.sharedSubtree(caller.identity, above);
@@ -276,16 +277,11 @@ export class NamespaceOperations {
     const leaves = access.sharedSubtree(caller.identity, parent) !== from || !sharePath(above, parent, from);
     const isFile = source.last.kind === "file";
     const replaces = wanted === "replace" && slot.present !== undefined;
-    if (leaves || (replaces && !(isFile && this.#mayMakeWay(slot.present)))) {
+    if (leaves || (replaces && !(isFile && mayMakeWay(this.#deps.storage, target.owner, slot.present)))) {
       access.reachNames(caller.identity, source.owner, source.names, "delete");
     }
     // Without the right to replace a directory today, a later one must not be replaced either.
     return wanted === "replace" && !isFile ? "fail" : wanted;
-  }
-
-  /** True for a file that a sharee's may replace: it goes to the trash, which would end shares of its own. */
-  #mayMakeWay({ id, kind }: Inode): boolean {
-    return kind === "file" && this.#deps.storage.shares.at([id]).length === 0;
   }
 
   #create(

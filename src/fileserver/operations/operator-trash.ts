@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, OPERATOR_REASON_MAX_LENGTH } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername, joinPath, splitPath } from "#base/names.ts";
+import type { ConflictRule } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type {
@@ -81,7 +82,7 @@ export class OperatorTrash {
   /** Restores an item by the owner's rules; replaces nothing. Throws BAD_ARGUMENT without a reason. */
   restore(
     request: Pick<RestoreFileRequest, "operator" | "root" | "targetPath" | "trashId"> & {
-      readonly onConflict: "fail" | "rename" | "replace";
+      readonly onConflict: ConflictRule;
     },
     credential: AdminCredential,
   ): Promise<Attr> {

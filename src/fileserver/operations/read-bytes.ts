@@ -1,6 +1,6 @@
 // Encodes the reply of ReadFile with one copy of its bytes, straight from the checked blocks.
 import { BLOCK_BYTES } from "#base/limits.ts";
-import type { FileContent } from "#storage/contract/storage.ts";
+import type { FileContent } from "#storage/contract/file-content.ts";
 import { encodeAttr } from "#wire/proto/attr-encoder.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 

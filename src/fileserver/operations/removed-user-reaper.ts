@@ -9,7 +9,8 @@ import { isDue, type Removal } from "#base/removal.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
 import type { Inode } from "#storage/contract/inode.ts";
-import type { SharedPath, Storage } from "#storage/contract/storage.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
+import type { ListPage, SharedPath, Storage } from "#storage/contract/storage.ts";
 import type { Changes } from "./changes.ts";
 import type { OperatorLooks } from "./operator-looks.ts";
 import { WallClockTrust } from "./wall-clock-trust.ts";
@@ -52,6 +53,9 @@ interface Gone {
   bytes: number;
   shares: number;
 }
+
+/** Where an entry has gone by itself. */
+const NOTHING_GONE = { inodeCount: 0, freedBytes: 0 };
 
 /** Checks every minute; repeats are harmless, since entries newer than the due time are the next user's. */
 export class RemovedUserReaper {
@@ -136,7 +140,7 @@ export class RemovedUserReaper {
       if (!removal.isReleased && !(isSettled && isDue(removal, clock.wallMs()) && knowsCluster?.() !== false))
         continue;
       try {
-        sharing ??= this.#sharing();
+        sharing ??= await againWhenRowsCome(() => this.#sharing());
         await this.#carryOut(username, removal, sharing.has(username));
       } catch (error) {
         log.error("removal_failed", { user: username, error: errorText(error) });
@@ -178,26 +182,33 @@ export class RemovedUserReaper {
   async #removeFiles(order: Order, gone: Gone): Promise<void> {
     const { storage, changes } = this.#deps;
     const owner = order.username;
-    for (const entry of this.#oldEntries(order)) {
-      const root = storage.root(owner);
-      if (root === undefined || this.#hasEnded(order)) return;
-      const { last } = this.#at(owner, [entry.name]) ?? {};
-      if (last?.id !== entry.id) continue;
-      const done = await changes.runFor(root, () =>
-        storage.remove({ ...this.#context(owner), inodeId: entry.id, recursive: true }),
-      );
+    for await (const entry of this.#oldEntries(order)) {
+      const done = await againWhenRowsCome(() => {
+        const root = storage.root(owner);
+        if (root === undefined || this.#hasEnded(order)) return undefined;
+        if (this.#at(owner, [entry.name])?.last.id !== entry.id) return NOTHING_GONE;
+        return changes.runFor(root, () =>
+          storage.remove({ ...this.#context(owner), inodeId: entry.id, recursive: true }),
+        );
+      });
+      if (done === undefined) return;
       gone.files += done.inodeCount;
       gone.bytes += done.freedBytes;
     }
   }
 
   /** What lies in the root directory and has not changed since a moment, read page by page. */
-  *#oldEntries({ username, untilMs }: Order): Generator<Inode> {
-    const directory = this.#at(username, [])?.last;
-    if (directory === undefined) return;
+  async *#oldEntries({ username, untilMs }: Order): AsyncGenerator<Inode> {
+    const pageAt = (pageToken: string): ListPage | undefined => {
+      const directory = this.#at(username, [])?.last;
+      return (
+        directory && this.#deps.storage.list(directory.id, { limit: LIST_PAGE_MAX, pageToken, sort: "name" })
+      );
+    };
     for (let pageToken: string | undefined = ""; pageToken !== undefined; ) {
-      const query = { limit: LIST_PAGE_MAX, pageToken, sort: "name" as const };
-      const page = this.#deps.storage.list(directory.id, query);
+      const token: string = pageToken;
+      const page: ListPage | undefined = await againWhenRowsCome(() => pageAt(token));
+      if (page === undefined) return;
       yield* page.entries.filter(({ ctimeMs }) => ctimeMs <= untilMs);
       pageToken = page.nextPageToken;
     }
@@ -207,11 +218,14 @@ export class RemovedUserReaper {
     const { storage, changes } = this.#deps;
     const { username: owner, untilMs } = order;
     for (;;) {
-      const root = storage.root(owner);
-      if (root === undefined || this.#hasEnded(order)) return;
-      const trashIds = storage.oldestTrash(owner, untilMs + 1, TRASH_PURGE_BATCH).map(({ id }) => id);
-      if (trashIds.length === 0) return;
-      const done = await changes.runFor(root, () => storage.purgeTrash({ owner, trashIds }));
+      const done = await againWhenRowsCome(() => {
+        const root = storage.root(owner);
+        if (root === undefined || this.#hasEnded(order)) return undefined;
+        const trashIds = storage.oldestTrash(owner, untilMs + 1, TRASH_PURGE_BATCH).map(({ id }) => id);
+        if (trashIds.length === 0) return undefined;
+        return changes.runFor(root, () => storage.purgeTrash({ owner, trashIds }));
+      });
+      if (done === undefined) return;
       gone.bytes += done.freedBytes;
     }
   }
@@ -222,16 +236,18 @@ export class RemovedUserReaper {
    */
   async #endShares(order: Order, gone: Gone): Promise<void> {
     const { storage, changes, audit } = this.#deps;
-    for (const { owner, path, username } of this.#sharesOf(order.username)) {
-      const root = storage.root(owner);
-      const inodeId = this.#at(owner, splitPath(path))?.last.id;
+    for (const { owner, path, username } of await againWhenRowsCome(() => this.#sharesOf(order.username))) {
       if (this.#hasEnded(order)) return;
-      if (root === undefined || inodeId === undefined) continue;
-      if (this.#sharedAtMs(owner, path, username) > order.untilMs) continue;
-      const done = await changes.runFor(root, () =>
-        storage.shares.revoke({ ...this.#context(owner), inodeId, username }),
-      );
-      if (done.affectedInodes === 0) continue;
+      const done = await againWhenRowsCome(() => {
+        const root = storage.root(owner);
+        const inodeId = this.#at(owner, splitPath(path))?.last.id;
+        if (root === undefined || inodeId === undefined) return undefined;
+        if (this.#sharedAtMs(owner, path, username) > order.untilMs) return undefined;
+        return changes.runFor(root, () =>
+          storage.shares.revoke({ ...this.#context(owner), inodeId, username }),
+        );
+      });
+      if (done === undefined || done.affectedInodes === 0) continue;
       gone.shares++;
       const subject = `${owner}:${path}`;
       audit({ act: "share.remove", actor: "node", subject, detail: { user: username, reason: "removed" } });

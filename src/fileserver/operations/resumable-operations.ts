@@ -22,8 +22,8 @@ import { fromBegin, makingOf, placeOfUpload } from "./upload-request.ts";
 
 /** Interval of the search for expired uploads. */
 export const UPLOAD_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
-/** Expired uploads that are dropped in one look. */
-const UPLOAD_EXPIRY_BATCH = 256;
+/** Uploads that are looked at together when some expire; the next ones follow in the same pass. */
+export const UPLOAD_EXPIRY_BATCH = 256;
 
 /** Dependencies of the operations. */
 export interface ResumableDeps {
@@ -46,6 +46,7 @@ export class ResumableOperations {
   readonly #deps: ResumableDeps;
   readonly #stopExpiry: () => void;
   #isExpiring = false;
+  #isStopped = false;
 
   constructor(deps: ResumableDeps) {
     this.#deps = deps;
@@ -60,11 +61,11 @@ export class ResumableOperations {
 
   /**
    * Begins an upload after the checks that its first stream repeats: permission, path, quota, reserve.
-   * Nothing stays reserved between streams. Throws TOO_MANY_UPLOADS and what UploadFile throws for its
-   * header.
+   * Nothing stays reserved between streams. Ends again when the signal has aborted meanwhile. Throws
+   * TOO_MANY_UPLOADS and what UploadFile throws for its header.
    */
-  begin(caller: Caller, request: BeginUploadRequest): Promise<Reply> {
-    const { ledger, storage, clock, random } = this.#deps;
+  begin(caller: Caller, request: BeginUploadRequest, signal: AbortSignal): Promise<Reply> {
+    const { ledger, storage, turns, clock, random } = this.#deps;
     return this.#deps.meter.later("write", async () => {
       const requested = fromBegin(request);
       const uploadId = ulid(clock, random);
@@ -81,6 +82,11 @@ export class ResumableOperations {
         const path = joinPath(reached.names);
         return storage.uploads.create({ ...contextOf(caller, reached), ...requested, path, uploadId });
       });
+      if (signal.aborted) {
+        // Who has gone learns no id, and nobody else may end it.
+        await turns.take(uploadId, ignore, () => this.drop(stored));
+        signal.throwIfAborted();
+      }
       return replyOf(stored);
     });
   }
@@ -129,55 +135,79 @@ export class ResumableOperations {
     const { uploads } = this.#deps.storage;
     const untilMs = uploads.nowMs() - UPLOAD_IDLE_MS;
     const isIdle = ({ touchedAtMs }: StoredUpload): boolean => touchedAtMs <= untilMs;
+    const isNoHeir = ({ owner, by }: StoredUpload): boolean => {
+      const heir = access.heirOf(owner, { username: by });
+      return heir === undefined || heir.readOnly === true;
+    };
     try {
-      await this.#dropIdle(uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH), isIdle);
-      const isNoHeir = ({ owner, by }: StoredUpload): boolean => {
-        const heir = access.heirOf(owner, { username: by });
-        return heir === undefined || heir.readOnly === true;
-      };
-      await this.#dropIdle(uploads.shutOut(UPLOAD_EXPIRY_BATCH).filter(isNoHeir), isNoHeir);
+      await this.#dropEach((after) => uploads.untouchedSince(untilMs, UPLOAD_EXPIRY_BATCH, after), isIdle);
+      await this.#dropEach((after) => uploads.shutOut(UPLOAD_EXPIRY_BATCH, after), isNoHeir);
     } catch (error) {
       this.#deps.log.warn("upload_expiry_failed", { error: errorText(error) });
     }
   }
 
-  /** Ends and drops all uploads of a user, in any root, and returns their number. */
+  /** Ends and drops all uploads of a user, in any root, and returns their number; refused ones expire. */
   async dropAllOf(username: string): Promise<number> {
-    const { storage, turns } = this.#deps;
+    const { storage, turns, log } = this.#deps;
     let dropped = 0;
-    for (const { uploadId } of storage.uploads.ofUser(username, UPLOAD_EXPIRY_BATCH)) {
-      await turns.take(uploadId, ignore, async () => {
+    const dropOne = (uploadId: string): Promise<void> =>
+      turns.take(uploadId, ignore, async () => {
         const stored = storage.uploads.find(uploadId);
         if (stored === undefined) return;
         await this.drop(stored);
         dropped++;
       });
+    const found = await againWhenRowsCome(() => storage.uploads.ofUser(username, UPLOAD_EXPIRY_BATCH));
+    for (const { uploadId } of found) {
+      try {
+        await againWhenRowsCome(() => dropOne(uploadId));
+      } catch (error) {
+        log.warn("uploads_not_dropped", { user: username, error: errorText(error) });
+      }
     }
     return dropped;
   }
 
-  async #dropIdle(found: readonly StoredUpload[], isStill: (stored: StoredUpload) => boolean): Promise<void> {
-    const { storage, turns, log } = this.#deps;
+  /** Drops what one batch after another holds and is still due; those that stay keep no later one back. */
+  async #dropEach(
+    next: (after: StoredUpload | undefined) => StoredUpload[],
+    isStill: (stored: StoredUpload) => boolean,
+  ): Promise<void> {
     const passedOver = new Set<string>();
-    for (const { uploadId, owner } of found) {
-      if (passedOver.has(owner) || turns.isTaken(uploadId)) continue;
-      // Another stream may have continued or ended it while those before it were dropped.
-      const stored = storage.uploads.find(uploadId);
-      if (stored === undefined || !isStill(stored)) continue;
-      try {
-        const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
-        log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
-      } catch (error) {
-        if (storage.failure !== undefined) throw error;
-        // A root that moves away refuses; uploads into others go all the same.
-        passedOver.add(owner);
-        log.warn("upload_expiry_failed", { user: stored.by, error: errorText(error) });
+    let last: StoredUpload | undefined;
+    do {
+      const after = last;
+      const found = await againWhenRowsCome(() => next(after));
+      for (const { uploadId, owner, by } of found) {
+        if (this.#isStopped) return;
+        if (passedOver.has(owner)) continue;
+        try {
+          await againWhenRowsCome(() => this.#dropIf(uploadId, isStill));
+        } catch (error) {
+          if (this.#deps.storage.failure !== undefined) throw error;
+          // A root that moves away refuses; uploads into others go all the same.
+          passedOver.add(owner);
+          this.#deps.log.warn("upload_expiry_failed", { user: by, error: errorText(error) });
+        }
       }
-    }
+      last = found.at(-1);
+    } while (last !== undefined);
   }
 
-  /** Stops all timers. */
+  /** Another stream may have continued or ended it while those before it were dropped. */
+  async #dropIf(uploadId: string, isStill: (stored: StoredUpload) => boolean): Promise<void> {
+    const { storage, turns, log } = this.#deps;
+    if (turns.isTaken(uploadId)) return;
+    const stored = storage.uploads.find(uploadId);
+    if (stored === undefined || !isStill(stored)) return;
+    const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
+    log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
+  }
+
+  /** Stops all timers; a search under way ends with its present upload. */
   stop(): void {
+    this.#isStopped = true;
     this.#stopExpiry();
   }
 

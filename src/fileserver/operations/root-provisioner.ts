@@ -6,6 +6,7 @@ import type { Clock } from "#base/clock.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
+import type { DepartedRoot, RootMoveStorage } from "#storage/contract/root-move.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { RootUsage } from "./root-usage.ts";
@@ -30,14 +31,16 @@ export interface RootClaim {
 export type RootUser = Pick<VerifiedIdentity, "username" | "issuer" | "subject">;
 
 /**
- * Asks the MetaServer where a user's root lives. Throws STORE_UNAVAILABLE or OVERLOADED when the answer is
- * unknown, TOKEN_REJECTED for another person.
+ * Asks the MetaServer where a user's root lives; it is not to be made here unless it is missing. Throws
+ * STORE_UNAVAILABLE or OVERLOADED when the answer is unknown, TOKEN_REJECTED for another person.
  */
-export type ClaimRoot = (user: RootUser) => Promise<RootClaim>;
+export type ClaimRoot = (user: RootUser, options?: { readonly isMissing: boolean }) => Promise<RootClaim>;
 
 /** Dependencies of the provisioner. */
 export interface RootProvisionerDeps {
-  readonly storage: Pick<Storage, "root" | "createRoot">;
+  readonly storage: Pick<Storage, "root" | "createRoot"> & {
+    readonly moves: Pick<RootMoveStorage, "departedRoots">;
+  };
   readonly usage: RootUsage;
   /** Undefined on a node that stands alone: it makes every root itself. */
   readonly claimRoot: ClaimRoot | undefined;
@@ -47,6 +50,8 @@ export interface RootProvisionerDeps {
   readonly onRootMade?: (owner: string) => void;
   /** Called for every root made in place of a lost one. */
   readonly onLostReplaced?: (owner: string) => void;
+  /** Called for every claim of a root that has left this node, which the MetaServer still has here. */
+  readonly onDepartedAsked?: (root: DepartedRoot) => void;
 }
 
 /** Roots of this node, and addresses of nodes that hold the others. */
@@ -86,16 +91,28 @@ export class RootProvisioner {
   }
 
   async #find(user: RootUser): Promise<string> {
-    const { claimRoot } = this.#deps;
+    const { claimRoot, storage } = this.#deps;
     const { username } = user;
     if (claimRoot === undefined) return this.#make(username, ulid(this.#deps.clock, this.#deps.random));
-    const claim = await claimRoot(user);
+    // A root that has left this node is not missing: a store that has it here is an older copy.
+    const departed = storage.moves.departedRoots(username);
+    let claim = await claimRoot(user, { isMissing: departed.length === 0 });
+    const left = departed.find(({ rootId }) => rootId === claim.rootId);
+    if (claim.isHere && left !== undefined) return this.#sendAfter(left);
+    if (claim.isHere && departed.length > 0) claim = await claimRoot(user);
     if (claim.isHere) {
       const rootId = await this.#make(username, claim.rootId, claim.number);
       if (claim.replacesLost === true) this.#deps.onLostReplaced?.(username);
       return rootId;
     }
     this.#homes.set(username, claim.address);
+    return "";
+  }
+
+  /** Sends a user after a root that has left: no empty one is made in its place. */
+  #sendAfter(left: DepartedRoot): string {
+    if (left.address !== "") this.#homes.set(left.owner, left.address);
+    this.#deps.onDepartedAsked?.(left);
     return "";
   }
 

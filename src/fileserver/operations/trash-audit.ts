@@ -10,12 +10,13 @@ export interface TrashAct {
   readonly owner: string;
 }
 
-/** Audits an item put into the trash. */
+/** Audits an item put into the trash, and the shares that it ended. */
 export function auditTrashed(audit: AuditSink, act: TrashAct, item: TrashedContent): void {
   audit(lineOf(act, item));
+  auditEnded(audit, act, item);
 }
 
-/** Audits the item that a change put into the trash, if any: a sharee's write replaced it (D13). */
+/** Audits the item that a change put into the trash, if any, as something else took its place (D13). */
 export function auditReplaced(
   audit: AuditSink,
   act: TrashAct,
@@ -24,6 +25,18 @@ export function auditReplaced(
   if (kept === undefined) return;
   const line = lineOf(act, kept);
   audit({ ...line, detail: { ...line.detail, replaced: true } });
+  auditEnded(audit, act, kept);
+}
+
+function auditEnded(
+  audit: AuditSink,
+  { actor, owner }: TrashAct,
+  { id, originalPath, formerShares }: TrashedContent,
+): void {
+  for (const { names, username } of formerShares) {
+    const subject = `${owner}:${[originalPath, ...names].join("/")}`;
+    audit({ act: "share.remove", actor, subject, detail: { user: username, trash_id: id } });
+  }
 }
 
 function lineOf(

@@ -3,6 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import { LIST_PAGE_MAX, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { joinPath, splitPath } from "#base/names.ts";
 import type { Claim } from "#quota/ledger.ts";
+import type { ConflictRule } from "#storage/contract/inode.ts";
 import { againWhenRowsCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { ListedTrashItem } from "#storage/contract/trash.ts";
@@ -60,14 +61,6 @@ export class TrashOperations {
         );
         const act = { actor: caller.identity.username, owner: reached.owner };
         auditTrashed(this.#deps.audit, act, item);
-        for (const { names, username } of item.formerShares) {
-          this.#deps.audit({
-            act: "share.remove",
-            actor: caller.identity.username,
-            subject: `${reached.owner}:${[item.originalPath, ...names].join("/")}`,
-            detail: { user: username, trash_id: item.id },
-          });
-        }
         return { item: trashMessage({ ...item, parentExists: true }, this.#deps.retentionMs) };
       }),
     );
@@ -121,7 +114,7 @@ export class TrashOperations {
       readonly root: string;
       readonly trashId: string;
       readonly targetPath: string;
-      readonly onConflict: "fail" | "rename" | "replace";
+      readonly onConflict: ConflictRule;
     },
   ): Promise<Attr> {
     return this.#deps.meter.later("write", () =>

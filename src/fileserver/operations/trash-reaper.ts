@@ -150,14 +150,15 @@ export class TrashReaper {
   async #purgeOldest(neededBytes: number): Promise<number> {
     if (!this.#wallClock.isTrusted()) return 0;
     const heads = new Map<string, TrashHead>();
-    for (const [owner] of this.#deps.usage.entries()) this.#note(heads, owner);
+    const note = (owner: string): Promise<void> => againWhenRowsCome(() => this.#note(heads, owner));
+    for (const [owner] of this.#deps.usage.entries()) await note(owner);
     const passedOver = new Set<string>();
     let freedBytes = 0;
     while (!this.#isStopped && freedBytes < neededBytes && heads.size > 0) {
       const oldest = [...heads.values()].reduce((a, b) => (b.trashedAtMs < a.trashedAtMs ? b : a));
       freedBytes += await this.#tryToPurge(oldest.owner, [oldest.id], { act: "trash.space", passedOver });
       if (passedOver.has(oldest.owner)) heads.delete(oldest.owner);
-      else this.#note(heads, oldest.owner);
+      else await note(oldest.owner);
     }
     return freedBytes;
   }
@@ -185,9 +186,12 @@ export class TrashReaper {
     look: { readonly act: Reason; readonly passedOver: Set<string> },
   ): Promise<number> {
     const { storage, log } = this.#deps;
-    const root = storage.root(owner);
     try {
-      if (root !== undefined) return await this.#purge(root, trashIds, look.act);
+      const freedBytes = await againWhenRowsCome(() => {
+        const root = storage.root(owner);
+        return root && this.#purge(root, trashIds, look.act);
+      });
+      if (freedBytes !== undefined) return freedBytes;
     } catch (error) {
       if (storage.failure !== undefined) throw error;
       log.warn("trash_purge_put_off", { user: owner, error: errorText(error) });

@@ -4,8 +4,11 @@ import { SESSION_SWEEP_INTERVAL_MS } from "#base/limits.ts";
 import { inTime } from "#wire/framing/first-message.ts";
 import type { Caller } from "./caller.ts";
 
-/** Time limit for an upload's header; a stream without one wastes a slot. */
-export const UPLOAD_HEADER_TIMEOUT_MS = 10_000;
+/**
+ * Time limit for an upload's header; a stream without one wastes a slot of its user. On a slow uplink it waits behind
+ * what the same client sends already.
+ */
+export const UPLOAD_HEADER_TIMEOUT_MS = 60_000;
 
 type Watching = Pick<Caller, "isLive" | "renew" | "whenEnded">;
 

@@ -141,9 +141,9 @@ async function receiveResumable(
         metadata: { size: String(stored.sizeBytes) },
       });
     }
-    if (takenOver !== undefined) throw takenOver;
     const current = await beginStream(deps, caller, stored, elsewhere);
     upload = current;
+    if (takenOver !== undefined) current.giveUp(takenOver);
     try {
       await deps.watch.over(caller, current, () => current.receive(source));
       return await current.commit();
@@ -311,11 +311,12 @@ class Upload {
     this.#holding.release();
   }
 
-  /** Not Promise.race: against one lasting promise it would keep a trace of every message. */
+  /** Also where the end came before. Not Promise.race: one lasting promise would keep a trace of every message. */
   #orGiveUp<T>(coming: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#giveUp = reject;
       coming.then(resolve, reject);
+      if (this.#wasGivenUp !== undefined) this.#giveUp(this.#wasGivenUp.reason);
     }).finally(() => {
       this.#giveUp = undefined;
     });

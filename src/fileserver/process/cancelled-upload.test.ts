@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FrameFlag, FrameType, grpcHeaders, RawHttp2, rawFrame } from "#testing/raw-http2.ts";
+import { until } from "#testing/until.ts";
 import { UploadRequestSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { chunk, header, refusal, startTestNode, type UploadPart } from "./node.fixture.ts";
 
@@ -46,6 +47,32 @@ test("of an upload of unknown size that is ended and reset at once nothing stays
     assert.equal((await user.call.getQuota({})).usedBytes, 10n);
   } finally {
     raw.close();
+    await node.stop();
+  }
+});
+
+test("an upload whose beginning is cancelled before its answer ends, and does not count until it expires", async () => {
+  const node = await startTestNode();
+  try {
+    const user = await node.signIn("ada@example.com");
+    const { uploads } = node.node.storage;
+    const create = uploads.create.bind(uploads);
+    const gone = new AbortController();
+    uploads.create = async (request) => {
+      const stored = await create(request);
+      gone.abort();
+      // On the same connection: the loop has heard of the end by the first answer, the main thread by the second.
+      await user.call.getQuota({});
+      await user.call.getQuota({});
+      return stored;
+    };
+    const begin = { path: "/cut", size: 40_000_000n };
+    await assert.rejects(user.call.beginUpload(begin, { signal: gone.signal }));
+    await until(() => uploads.ofUser(user.email, 1).length === 0);
+    uploads.create = create;
+    const { uploadId } = await user.call.beginUpload(begin);
+    assert.equal((await user.call.getUpload({ uploadId })).offset, 0n);
+  } finally {
     await node.stop();
   }
 });

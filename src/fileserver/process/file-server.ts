@@ -309,7 +309,7 @@ function serviceOver(
     claimRoot:
       options.metaservers.length === 0
         ? undefined
-        : (user) => waiting("metaserver", claimFor(link(), user, subjects)),
+        : (user, options) => waiting("metaserver", claimFor(link(), user, subjects, options)),
     adminUsername: options.identity.adminEmail,
     adminPassword: adminPasswordOf(options, log),
     reserveBytes: options.reserveBytes,

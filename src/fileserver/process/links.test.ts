@@ -4,6 +4,7 @@ import { after, beforeEach, test } from "node:test";
 import { inspect } from "node:util";
 import { ManualClock } from "#base/clock.ts";
 import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
+import { LAST_MOMENT_MS } from "#base/limits.ts";
 import {
   LINK_PASSWORD_MAX_LENGTH,
   WRONG_LINK_PASSWORDS,
@@ -122,6 +123,11 @@ test("only the owner makes links, and no link opens a whole root", async () => {
   assert.equal(await make(alice, { path: "/" }), "BAD_ARGUMENT");
   assert.equal(await make(alice, { path: "/none" }), "NO_SUCH_PATH");
   assert.equal(await make(alice, { path: "/d/f", endsMs: 1n }), "BAD_ARGUMENT");
+  const last = BigInt(LAST_MOMENT_MS);
+  assert.equal(await make(alice, { path: "/d/f", endsMs: last + 1n }), "BAD_ARGUMENT");
+  const { link: latest } = await alice.call.createLink({ path: "/d/f", endsMs: last });
+  assert.equal(latest?.endsMs, last);
+  await alice.call.revokeLink({ id: latest?.id ?? "" });
   assert.equal(await make(alice, { path: "/d", drop: true, endsMs: later() }), "BAD_ARGUMENT");
   assert.equal(
     await make(alice, { path: "/d/f", drop: true, endsMs: later(), maxBytes: 1n, maxFiles: 1n }),

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { LOCKS_PER_SHAREE } from "#storage/writer/lock-commands.ts";
 import { Metadata } from "#wire/framing/metadata.ts";
 import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
@@ -87,6 +88,22 @@ test("locks exclude one another where they meet, shared ones do not", async () =
     new Set([`/d ${bob.email} true`, `/d/sub/g ${ALICE} false`]),
   );
   await bob.call.writeFile({ root: ALICE, path: "/d/sub/g", data: DATA }, showing(bob, second.token));
+});
+
+test("where nothing is, a lock is refused as it would be once a file was made, so that none is made for nothing", async () => {
+  const at = { root: ALICE, path: "/d/new" };
+  assert.equal(await reasonOf(bob.call.lock(at)), "NO_SUCH_PATH");
+  const deep = await alice.call.lock({ path: "/d", deep: true, shared: true });
+  assert.equal(await reasonOf(bob.call.lock({ ...at, shared: true })), "NO_SUCH_PATH");
+  assert.equal(await reasonOf(bob.call.lock(at)), "LOCKED");
+  // Who holds the folder above may make a file, and not lock it a second time.
+  assert.equal(await reasonOf(alice.call.lock({ path: "/d/new" }, showing(alice, deep.token))), "LOCKED");
+  await alice.call.unlock({ path: "/d", token: deep.token });
+  for (let taken = 0; taken < LOCKS_PER_SHAREE; taken++) {
+    await bob.call.lock({ root: ALICE, path: "/d/f", shared: true });
+  }
+  assert.equal(await reasonOf(bob.call.lock(at)), "RATE_LIMITED");
+  assert.equal(await reasonOf(alice.call.lock({ path: "/d/new" })), "NO_SUCH_PATH");
 });
 
 test("a lock ends by itself, by its holder, by the owner's word, and with what it lies on", async () => {

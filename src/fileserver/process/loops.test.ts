@@ -35,9 +35,11 @@ test("the tests of what loops do hold over several of them", { timeout: 600_000 
   const files = OF_LOOPS.map((name) => join(import.meta.dirname, `${name}.test.ts`));
   // One process for all: most of the time of each would go to loading the same modules.
   const options = ["--test", "--test-isolation=none", "--test-timeout=120000", "--test-force-exit"];
+  // What this process has loaded first, so that its threads begin with the bundle of a test run.
+  const first = process.execArgv.filter((word) => word.startsWith("--import="));
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   try {
-    await run(process.execPath, [...options, ...files], {
+    await run(process.execPath, [...first, ...options, ...files], {
       env: { ...env, GROVE_TEST_LOOPS: String(LOOPS) },
       maxBuffer: 64 * 1_048_576,
     });

@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
+import { knownHostOf } from "#fileserver/front/known-host.ts";
 import { startMetricsListener } from "#fileserver/front/metrics-listener.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
@@ -68,6 +69,88 @@ test("with SVC_METRICS_TOKEN only its bearer sees users and security events (T8)
   const { body } = await get(guarded, "/metrics", init);
   for (const map of maps) assert.ok(map in body, map);
   assert.deepEqual((await get(guarded, "/security-events", init)).body, { events: [] });
+});
+
+/** An answer to a request that names a host of its own. */
+const asHost = (
+  at: { readonly host: string; readonly port: number },
+  path: string,
+  host: string,
+): Promise<{ status: number; text: string }> =>
+  new Promise((resolve, reject) => {
+    request({ ...at, path, headers: { host } }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    })
+      .on("error", reject)
+      .end();
+  });
+
+test("a node that listens on its own machine tells nothing about users under a foreign name (T8)", async () => {
+  const { metricsPort: port } = open.node;
+  const at = { host: "127.0.0.1", port };
+  for (const host of [`127.0.0.1:${port}`, "127.0.0.1", `LocalHost:${port}`, `[::1]:${port}`]) {
+    assert.match((await asHost(at, "/metrics", host)).text, /a@example\.com/, host);
+    assert.equal((await asHost(at, "/audit", host)).status, 200, host);
+  }
+  for (const host of [
+    `rebound.example:${port}`,
+    "rebound.example",
+    "localhost.rebound.example",
+    "127.0.0.1.rebound.example",
+  ]) {
+    const { status, text } = await asHost(at, "/metrics", host);
+    assert.equal(status, 200);
+    assert.match(text, /"users_assigned_count":\d/);
+    assert.doesNotMatch(text, /example\.com/, host);
+    assert.doesNotMatch((await asHost(at, "/metrics/prometheus", host)).text, /example\.com/, host);
+    for (const path of ["/audit", "/security-events"])
+      assert.equal((await asHost(at, path, host)).status, 421, host);
+    assert.equal((await asHost(at, "/health", host)).status, 200);
+  }
+});
+
+test("a node that others reach, or that is advertised by a name, is asked by that name", () => {
+  assert.ok(knownHostOf({ host: "0.0.0.0" }, undefined)("any.example", "127.0.0.1"));
+  assert.ok(knownHostOf({ host: "n1.example.net" }, undefined)("any.example", "192.0.2.1"));
+  const isKnown = knownHostOf({ host: "127.0.0.1" }, "N1.example.net:50051");
+  const hosts = ["n1.example.net:9051", "n1.example.net", "n2.example.net", undefined];
+  assert.deepEqual(
+    hosts.map((host) => isKnown(host, "127.0.0.1")),
+    [true, true, false, true],
+  );
+});
+
+test("a node that listens by a name of its own machine is asked by that name, as it is advertised then", () => {
+  const isKnown = knownHostOf({ host: "N1.example.net" }, undefined);
+  assert.ok(isKnown("n1.example.net:9051", "127.0.1.1"));
+  assert.equal(isKnown("rebound.example:9051", "127.0.1.1"), false);
+});
+
+test("a node listens on its own machine alone however its address is written, or named", async () => {
+  const log = silentLogger;
+  for (const host of ["LocalHost", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"]) {
+    const listener = await startMetricsListener(
+      {
+        metrics: () => assert.fail(),
+        securityEvents: () => [],
+        audit: () => assert.fail(),
+        notReady: () => [],
+        token: undefined,
+        isKnownHost: knownHostOf({ host }, undefined),
+        clock: new ManualClock(),
+        log,
+      },
+      { host, port: 0 },
+    );
+    const { port } = listener.address;
+    assert.equal((await asHost({ host, port }, "/security-events", "rebound.example")).status, 421, host);
+    assert.equal((await asHost({ host, port }, "/security-events", `localhost:${port}`)).status, 200, host);
+    await listener.close();
+  }
 });
 
 test("an answer has a version, and ?since= it the next one lists users that changed, for several askers (D25)", async () => {
@@ -215,6 +298,7 @@ test("one address has 16 connections, all together 16 answers under way, and a r
       audit: () => Promise.resolve({ lines: [], nextAfter: 0, headSeq: 0 }),
       notReady: () => [],
       token: undefined,
+      isKnownHost: () => true,
       clock,
       log: silentLogger,
     },

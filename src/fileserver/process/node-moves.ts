@@ -78,6 +78,7 @@ export class NodeMoves {
         this.#linked?.service.usage.forget(owner);
         this.#linked?.onChange();
       },
+      onReturned: (owner) => this.#served(owner),
       hurry: () => this.#mover?.hurry(),
       clock,
       log,
@@ -113,10 +114,7 @@ export class NodeMoves {
       audit: (act) => this.#deps.auditLog.append(act),
       onArrived: (owner) => {
         this.source.returned(owner);
-        const root = storage.root(owner);
-        if (root !== undefined) linked.service.usage.record(owner, root.usage);
-        linked.service.removals.arrived(owner);
-        linked.onChange();
+        this.#served(owner);
       },
       pace: pacerOver(clock),
       clock,
@@ -128,6 +126,14 @@ export class NodeMoves {
   /** Ends what runs; a later process goes on. */
   async stop(): Promise<void> {
     await this.#mover?.stop();
+  }
+
+  /** A root is served here from now on. */
+  #served(owner: string): void {
+    const usage = this.#deps.storage.root(owner)?.usage;
+    if (usage !== undefined) this.#linked?.service.usage.record(owner, usage);
+    this.#linked?.service.removals.arrived(owner);
+    this.#linked?.onChange();
   }
 
   #connect(

@@ -1,5 +1,6 @@
 // Opens the listener of a FileServer's /metrics over the parts of the process.
 import type { Logger } from "#base/log.ts";
+import { knownHostOf } from "#fileserver/front/known-host.ts";
 import { startMetricsListener } from "#fileserver/front/metrics-listener.ts";
 import { type NodeMetricsDeps, nodeMetrics } from "#fileserver/front/node-metrics.ts";
 import type { ServingState } from "#fileserver/operations/serving-state.ts";
@@ -24,6 +25,7 @@ export interface MetricsOptions {
   readonly reserveBytes: bigint;
   readonly trashRetentionMs?: number;
   readonly listen: { readonly host: string };
+  readonly advertise: string | undefined;
   readonly metricsPort: number;
   readonly identity: Pick<IdentitySettings, "mock">;
   readonly metricsToken: string | undefined;
@@ -67,6 +69,7 @@ export function openMetrics(
         ...(storage.failure === undefined ? [] : [`storage failed: ${storage.failure}`]),
       ],
       token: options.metricsToken,
+      isKnownHost: knownHostOf(listen, options.advertise),
       clock: opened.clock,
       log: opened.log,
     },

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, beforeEach, test } from "node:test";
+import { XML_MAX_DEPTH, XML_MAX_ELEMENTS, XML_NAMESPACE_MAX_LENGTH } from "#base/limits.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { until } from "#testing/until.ts";
+import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const ALICE = "alice@example.com";
@@ -93,7 +95,27 @@ test("a property and a lock's note are XML that changes nothing around it", asyn
   ];
   for (const xml of wrong) assert.equal(await reasonOf(put(xml)), "BAD_ARGUMENT", xml);
   assert.equal(await reasonOf(put('<a/><b xmlns="urn:n"/>', "a/><b")), "BAD_ARGUMENT");
-  const notes = ["<", "</content><content>", "&", "\0", "<?php end?>", "<D:href/>"];
+  const levels = (count: number): string =>
+    `<a xmlns="urn:n">${"<b>".repeat(count - 1)}${"</b>".repeat(count - 1)}</a>`;
+  const many = (count: number): string => `<a xmlns="urn:n">${"<b/>".repeat(count - 1)}</a>`;
+  const named = (length: number): string => `<a xmlns="urn:n" xmlns:p="${"u".repeat(length)}"/>`;
+  for (const [make, most] of [
+    [levels, XML_MAX_DEPTH],
+    [many, XML_MAX_ELEMENTS],
+    [named, XML_NAMESPACE_MAX_LENGTH],
+  ] as const) {
+    await put(make(most));
+    assert.equal(await reasonOf(put(make(most + 1))), "BAD_ARGUMENT", make.name);
+  }
+  const notes = [
+    "<",
+    "<a>".repeat(XML_MAX_DEPTH) + "</a>".repeat(XML_MAX_DEPTH),
+    "</content><content>",
+    "&",
+    "\0",
+    "<?php end?>",
+    "<D:href/>",
+  ];
   for (const note of notes) {
     assert.equal(await reasonOf(alice.call.lock({ path: "/d/f", note })), "BAD_ARGUMENT", note);
   }
@@ -151,6 +173,43 @@ test("the trash keeps them; what goes for good gives their bytes back", async ()
   await alice.call.deleteFile({ path: "/d", recursive: true });
   await until(async () => (await used()) === 0, "the bytes of the removed properties");
   assert.equal((await alice.call.getProperties({ path: "/" })).noneInRoot, true);
+});
+
+test("what goes for good takes its properties out of the account of a root that others change meanwhile", async () => {
+  const { ledger } = node.node.service;
+  const openAt = (): ReturnType<typeof ledger.open> => {
+    const usage = node.node.storage.root(ALICE)?.usage ?? assert.fail();
+    return ledger.open({ owner: ALICE, usage });
+  };
+  for (const path of ["/d/g", "/d/h", "/d/i", "/d/j"]) {
+    await alice.call.createFile({ path, data: Buffer.from("text") });
+  }
+  await alice.call.createDirectory({ path: "/full" });
+  await alice.call.createFile({ path: "/full/f", data: Buffer.from("text") });
+  const long = openAt();
+  const before = long.usedBytes;
+  for (const path of ["/d/f", "/d/g", "/d/h", "/d/i", "/d/j", "/full"]) await set(path, "a");
+  assert.equal(long.usedBytes, before + 600n);
+  await alice.call.deleteFile({ path: "/d/f" });
+  await alice.call.deleteFile({ path: "/full", recursive: true });
+  assert.equal(long.usedBytes, before + 400n - 8n);
+  // One is replaced by a move, one goes by way of the trash.
+  await alice.call.rename({ path: "/d/h", targetPath: "/d/g", onConflict: OnConflict.REPLACE });
+  assert.equal(long.usedBytes, before + 300n - 12n);
+  const { item } = await alice.call.trashFile({ path: "/d/j" });
+  assert.equal(long.usedBytes, before + 300n - 12n);
+  await alice.call.purgeTrash({ trashIds: [item?.trashId ?? ""] });
+  assert.equal(long.usedBytes, before + 200n - 16n);
+  await alice.call.changeProperties({
+    path: "/d/i",
+    changes: [{ property: { name: "a", namespace: "urn:n" }, remove: true }],
+  });
+  assert.equal(long.usedBytes, before + 100n - 16n);
+  const fresh = openAt();
+  assert.equal(fresh.usedBytes, long.usedBytes);
+  long.release();
+  fresh.release();
+  assert.equal(BigInt(await used()), before + 100n - 16n);
 });
 
 test("they pass no quota, no lock and no missing right, and are the owner's to pay", async () => {

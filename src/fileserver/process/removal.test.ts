@@ -12,6 +12,7 @@ import { Changes } from "#fileserver/operations/changes.ts";
 import { REMOVAL_SETTLE_MS, RemovedUserReaper } from "#fileserver/operations/removed-user-reaper.ts";
 import { UserStateStore } from "#security/identity/user-state-store.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { withLateRows } from "./late-rows.fixture.ts";
 import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
@@ -232,6 +233,37 @@ test("a node that may have missed an undoing deletes nothing, and one removal th
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
   // Once for all, and once for the one who is shared something.
   assert.equal(reads.mock.callCount(), 2);
+});
+
+test("one sweep removes all where rows come late, as on the shared engine", async (t) => {
+  const it = await rig(t);
+  const { storage, service } = it.node.node;
+  const dave = await it.node.signIn(DAVE);
+  for (const path of ["/a", "/b"]) {
+    await dave.call.createFile({ path, data: Buffer.from(path) });
+    await dave.call.createFile({ path: `${path}2`, data: Buffer.from(path) });
+    await dave.call.trashFile({ path: `${path}2` });
+  }
+  const userStates = await UserStateStore.open(join(scratchFolder("grove-removal-"), "book.json"));
+  const due = { dueAtMs: Math.trunc(it.clock.wallMs()) + 1_000, isReleased: false };
+  await userStates.merge([{ ...released(it, 0), disabled: true, reason: "has left", removal: due }]);
+  const failures: string[] = [];
+  const reaper = new RemovedUserReaper({
+    storage: withLateRows(storage),
+    userStates,
+    quotas: { set: () => Promise.resolve() },
+    looks: { forget: () => Promise.resolve() },
+    changes: new Changes({ ledger: service.ledger, usage: service.usage, audit: () => {} }),
+    clock: it.clock,
+    audit: () => {},
+    log: { ...silentLogger, error: (event, fields) => failures.push(`${event} ${JSON.stringify(fields)}`) },
+  });
+  t.after(() => reaper.stop());
+  it.clock.sleep(2_000);
+  it.clock.advance(REMOVAL_SETTLE_MS);
+  await reaper.sweep();
+  assert.deepEqual(failures, []);
+  assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
 });
 
 test("a node that learns of a removal late takes away what was there before, and nothing that came after", async (t) => {

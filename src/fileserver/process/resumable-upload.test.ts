@@ -4,7 +4,11 @@ import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, UPLOAD_IDLE_MS } from "#base/limits.ts";
-import { UPLOAD_EXPIRY_INTERVAL_MS } from "#fileserver/operations/resumable-operations.ts";
+import {
+  UPLOAD_EXPIRY_BATCH,
+  UPLOAD_EXPIRY_INTERVAL_MS,
+} from "#fileserver/operations/resumable-operations.ts";
+import { until } from "#testing/until.ts";
 import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   bytesOf,
@@ -231,7 +235,7 @@ test("an upload that somebody goes on with while another expires is not dropped 
     };
     clock.advance(UPLOAD_IDLE_MS + UPLOAD_EXPIRY_INTERVAL_MS);
     const expiring = own.node.service.resumable.expire();
-    assert.ok(turns.isTaken(first?.uploadId ?? ""));
+    await until(() => turns.isTaken(first?.uploadId ?? ""));
     const ignore = (): void => undefined;
     await turns.take(uploadId, ignore, async () => {
       const sink = storage.uploads.open(uploadId, ignore);
@@ -253,27 +257,47 @@ test("an upload that somebody goes on with while another expires is not dropped 
   }
 });
 
-test("an idle upload into a root that moves away is kept for now, and keeps no other (D15)", async () => {
+test("idle uploads into a root that moves away are kept for now, and keep no other, however many they are (D15)", async () => {
   const clock = new ManualClock();
   const own = await startTestNode({ clock });
   try {
     // The node's own look at uploads comes a moment before they are idle for long enough.
     clock.advance(1);
-    for (const name of ["ada", "bob"]) {
-      const user = await own.signIn(`${name}@example.com`);
-      await user.call.beginUpload({ path: "/a", size: SIZE });
+    const moving = await own.signIn("ada@example.com");
+    for (let count = 0; count < UPLOAD_EXPIRY_BATCH; count++) {
+      await moving.call.beginUpload({ path: `/${count}`, size: SIZE });
     }
+    clock.advance(1);
+    await (await own.signIn("bob@example.com")).call.beginUpload({ path: "/a", size: SIZE });
     const { storage, resumable } = { ...own.node, ...own.node.service };
     const moveId = "01J0000000000000000000000M";
     await storage.moves.beginExport({ moveId, owner: "ada@example.com" });
     await storage.moves.freeze(moveId);
     clock.advance(UPLOAD_IDLE_MS);
     await resumable.expire();
-    const kept = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2);
-    assert.deepEqual(
-      kept.map(({ owner }) => owner),
-      ["ada@example.com"],
-    );
+    const kept = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2 * UPLOAD_EXPIRY_BATCH);
+    assert.equal(kept.length, UPLOAD_EXPIRY_BATCH);
+    assert.deepEqual(new Set(kept.map(({ owner }) => owner)), new Set(["ada@example.com"]));
+  } finally {
+    await own.stop();
+  }
+});
+
+test("a user's uploads end with the user's rights but for those into a root that moves away (D15)", async () => {
+  const own = await startTestNode();
+  try {
+    const owner = await own.signIn("ada@example.com");
+    const bob = await own.signIn("bob@example.com");
+    await owner.call.createDirectory({ path: "/a" });
+    await owner.call.share({ path: "/a", user: "bob@example.com" });
+    await bob.call.beginUpload({ root: "ada@example.com", path: "/a/b", size: SIZE });
+    const { uploadId } = await bob.call.beginUpload({ path: "/b", size: SIZE });
+    const { storage, resumable } = { ...own.node, ...own.node.service };
+    const moveId = "01J0000000000000000000000M";
+    await storage.moves.beginExport({ moveId, owner: "ada@example.com" });
+    await storage.moves.freeze(moveId);
+    assert.equal(await resumable.dropAllOf("bob@example.com"), 1);
+    assert.equal((await refusal(bob.call.getUpload({ uploadId }))).reason, "NO_SUCH_UPLOAD");
   } finally {
     await own.stop();
   }

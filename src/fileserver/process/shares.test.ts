@@ -294,4 +294,29 @@ test("a sharee replaces a file by a rename, as programs save; the old one is in 
   assert.equal((await refusal(save("/docs/folder"))).reason, "NOT_OWNER");
   const over = { root, path: "/docs/folder", targetPath: "/docs/plan", onConflict };
   assert.equal((await refusal(call.rename(over))).reason, "NOT_OWNER");
+  const toTrash = { root, path: "/docs/kept", targetPath: "/docs/folder", onConflict: OnConflict.TRASH };
+  for (const put of [call.rename, call.copy]) assert.equal((await refusal(put(toTrash))).reason, "NOT_OWNER");
+});
+
+test("a sharee's rename and copy replace no file that others reach by shares or links of its own (D13)", async () => {
+  const { owner, sharee, root } = await sharedDocs();
+  const carol = await newUser();
+  for (const path of ["/docs/shared", "/docs/linked", "/docs/plain", "/docs/draft"])
+    await owner.call.createFile({ path, data: Buffer.from(path) });
+  await owner.call.share({ path: "/docs/shared", user: carol.email });
+  await owner.call.createLink({ path: "/docs/linked" });
+  const onConflict = OnConflict.REPLACE;
+  for (const name of ["shared", "linked"]) {
+    const over = { root, path: "/docs/draft", targetPath: `/docs/${name}`, onConflict };
+    assert.equal(await reasonOf(sharee.call.copy(over)), "NOT_OWNER", `a copy over ${name}`);
+    assert.equal(await reasonOf(sharee.call.rename(over)), "NOT_OWNER", `a rename over ${name}`);
+  }
+  assert.equal((await carol.call.getAttr({ root, path: "/docs/shared" })).name, "shared");
+  assert.equal((await owner.call.listLinks({ path: "/docs/linked" })).links.length, 1);
+  const plain = { root, path: "/docs/draft", targetPath: "/docs/plain", onConflict };
+  assert.equal((await sharee.call.copy(plain)).path, "/docs/plain");
+  // The owner may end what the owner has given.
+  const own = { path: "/docs/draft", targetPath: "/docs/linked", onConflict };
+  assert.equal((await owner.call.copy(own)).path, "/docs/linked");
+  assert.equal((await owner.call.rename({ ...own, targetPath: "/docs/shared" })).path, "/docs/shared");
 });

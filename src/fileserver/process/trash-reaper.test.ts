@@ -4,8 +4,11 @@ import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { DISK_RESERVE_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
-import { TRASH_SPACE_MARGIN_BYTES } from "#fileserver/operations/trash-reaper.ts";
+import { silentLogger } from "#base/log.ts";
+import { Changes } from "#fileserver/operations/changes.ts";
+import { TRASH_SPACE_MARGIN_BYTES, TrashReaper } from "#fileserver/operations/trash-reaper.ts";
 import { AUDIT_FLUSH_INTERVAL_MS } from "#security/audit/audit-log.ts";
+import { withLateRows } from "./late-rows.fixture.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -194,4 +197,33 @@ test("a root that moves away keeps its trash for now, and keeps no other's from 
   await reaper.makeRoom();
   assert.deepEqual(left(it, "b@example.com"), []);
   assert.equal(storage.root("a@example.com")?.usage.trashInodes, TRASH_PURGE_BATCH + 1);
+});
+
+test("one look makes room from everybody's trash where rows come late, as on the shared engine (D14)", async (t) => {
+  const it = await rig(t, 30 * DAY_MS);
+  const owners = ["a@example.com", "b@example.com", "c@example.com"];
+  for (const owner of owners) {
+    const user = await it.node.signIn(owner);
+    await trashed(user, "1");
+    await trashed(user, "2");
+    await setQuota(it, owner, 100n);
+  }
+  it.clock.sleep(DAY_MS + 1);
+  const { storage, service } = it.node.node;
+  const reaper = new TrashReaper({
+    storage: withLateRows(storage),
+    changes: new Changes({ ledger: service.ledger, usage: service.usage, audit: () => {} }),
+    usage: service.usage,
+    quotaBytes: () => 100n,
+    freeBytes: () => ENOUGH - 1_000_000n,
+    reserveBytes: DISK_RESERVE_BYTES,
+    retentionMs: 30 * DAY_MS,
+    clock: it.clock,
+    audit: () => {},
+    log: silentLogger,
+  });
+  t.after(() => reaper.stop());
+  await reaper.expire();
+  await reaper.makeRoom();
+  assert.deepEqual(left(it, ...owners), []);
 });

@@ -81,6 +81,7 @@ test("refusals of the trash have the reasons of D1 and change nothing", async (t
     ["to a bad name", () => restore("/a/.."), Code.INVALID_ARGUMENT, "BAD_NAME"],
     ["an unknown item", () => user.call.restoreFile({ trashId: "x" }), Code.NOT_FOUND, "NO_SUCH_PATH"],
     ["an unknown way", () => restore("", 9 as OnConflict), Code.INVALID_ARGUMENT, "BAD_ARGUMENT"],
+    ["onto the trash", () => restore("", OnConflict.TRASH), Code.INVALID_ARGUMENT, "BAD_ARGUMENT"],
     ["a page of 1001", () => user.call.showTrash({ pageSize: 1_001 }), Code.INVALID_ARGUMENT, "BAD_ARGUMENT"],
     ["a foreign token", () => user.call.showTrash({ pageToken: "x" }), Code.INVALID_ARGUMENT, "BAD_ARGUMENT"],
   ];
@@ -253,6 +254,32 @@ test("PurgeTrash without ids takes all of one trash, or what is older than a tim
   }
   assert.equal(deletes.at(-1)?.subject, `${user.email}:/gone`);
   assert.ok((await audited("quota.set")).length > 0);
+});
+
+test("what a move or a copy puts into the trash is audited with the shares that end, and comes back as it was", async () => {
+  const owner = await newUser();
+  for (const path of ["/old", "/old/in", "/new"]) await owner.call.createDirectory({ path });
+  await owner.call.createFile({ path: "/old/in/f", data: Buffer.from("old") });
+  await owner.call.share({ path: "/old/in", user: "bob@example.com" });
+  const onConflict = OnConflict.TRASH;
+  await owner.call.copy({ path: "/new", targetPath: "/old", onConflict });
+  await owner.call.createFile({ path: "/f", data: Buffer.from("f") });
+  await owner.call.rename({ path: "/f", targetPath: "/new", onConflict });
+  const lines = await linesOf(owner.email, 2);
+  assert.deepEqual(
+    lines.map(({ act, subject, detail }) => [act, subject.slice(owner.email.length + 1), detail["replaced"]]),
+    [
+      ["trash.add", "/old", true],
+      ["trash.add", "/new", true],
+    ],
+  );
+  const ended = (await audited("share.remove")).filter(({ actor }) => actor === owner.email);
+  assert.deepEqual(
+    ended.map(({ subject }) => subject),
+    [`${owner.email}:/old/in`],
+  );
+  await owner.call.restoreFile({ trashId: String(lines[0]?.detail["trash_id"]), targetPath: "/back" });
+  assert.equal(String((await owner.call.readFile({ path: "/back/in/f" })).data), "old");
 });
 
 test("the audit log says who put what into the trash, what made way for a sharee's writing, and who brought it back (D13, D24)", async () => {

@@ -1,7 +1,7 @@
 // The byte part of downloads: blocks from the disk to the socket, read ahead while others are on their way.
 import type { Clock } from "#base/clock.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
-import type { FileContent } from "#storage/contract/storage.ts";
+import type { FileContent } from "#storage/contract/file-content.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { LARGE_MIN_BYTES, LARGE_READ_BYTES } from "./large-reads.ts";

@@ -1,7 +1,7 @@
 // Messages between the two halves of an upload or download whose connection another thread serves.
 import { CHUNK_BYTES } from "#base/limits.ts";
 import type { ElsewhereBegin, EndedContent, WrittenChunk } from "#storage/contract/content-elsewhere.ts";
-import type { ChunkFault, LentChunk } from "#storage/contract/storage.ts";
+import type { ChunkFault, LentChunk } from "#storage/contract/file-content.ts";
 
 /** Orders to the thread of an upload's connection. */
 export type UploadOrder =

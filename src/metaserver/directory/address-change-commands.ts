@@ -1,6 +1,6 @@
 // The commands of the metadata store about people whose e-mail address has changed, as plans (D21, D34).
 import { GroveError } from "#base/errors.ts";
-import { putSetting, setting } from "#metaserver/sql/settings.ts";
+import { dropSetting, putSetting, setting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import {
   countChanges,
@@ -64,7 +64,7 @@ export function* wantedChanges(now: Moment): Plan<WantedChange[]> {
 export function* refuseAddress(now: Moment, from: string, to: string): Plan<boolean> {
   const wanted = yield* findWanted(now, from, to);
   if (wanted === undefined) return false;
-  yield* run("DELETE FROM settings WHERE key = ?", keyOf(wanted));
+  yield* dropSetting(keyOf(wanted));
   return true;
 }
 
@@ -88,7 +88,7 @@ export function* changeAddress(now: Moment, from: string, to: string): Plan<Addr
   yield* renameNotices(from, to);
   yield* renameUserStates(from, to, Math.trunc(now.wallMs));
   yield* keepChange(change);
-  yield* run("DELETE FROM settings WHERE key = ?", keyOf(wanted));
+  yield* dropSetting(keyOf(wanted));
   return change;
 }
 
@@ -106,8 +106,7 @@ function* noteWanted(now: Moment, person: Omit<WantedChange, "firstMs" | "lastMs
 function* makeRoom(): Plan<void> {
   const wanted = yield* allWanted();
   const oldest = wanted.at(-1);
-  if (wanted.length >= WANTED_CHANGES_MAX && oldest !== undefined)
-    yield* run("DELETE FROM settings WHERE key = ?", keyOf(oldest));
+  if (wanted.length >= WANTED_CHANGES_MAX && oldest !== undefined) yield* dropSetting(keyOf(oldest));
 }
 
 /** Those that are kept, outdated ones included, the latest first. */

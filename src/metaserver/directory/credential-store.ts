@@ -49,17 +49,29 @@ export interface DoorSessionRecord {
   readonly doors: Readonly<Record<string, number>>;
 }
 
+/** The end of a credential, or of a user's older sessions. */
+export interface EndedCredential {
+  /** Such as "app:…", or the name of `endsOfUser` for all that doors opened for a user before this wall time. */
+  readonly credential: string;
+  readonly atMs: number;
+  /** Whose it was; absent in ends that a MetaServer of an older version listed. */
+  readonly owner?: string;
+}
+
 /** The credentials that were revoked lately, for FileServers. */
 export interface Revocations {
-  /** Credentials, such as "app:…", each with the wall time of its end. */
-  readonly credentials: readonly { readonly credential: string; readonly atMs: number }[];
+  /** Each with the wall time of its end. */
+  readonly credentials: readonly EndedCredential[];
   /** All that doors opened before this wall time has ended: more was revoked at once than is listed. */
   readonly allBeforeMs: number;
 }
 
 /** The store's commands about credentials of doors. Registrations of FileServers do not restore them. */
 export interface CredentialStore {
-  /** Keeps a new app password. Throws BAD_ARGUMENT for a name that the owner uses, OVERLOADED beyond 50. */
+  /**
+   * Keeps a new app password. Throws BAD_ARGUMENT for a name that the owner uses, OVERLOADED beyond 50, RATE_LIMITED
+   * for who has ended 100 of them in two hours.
+   */
   addAppPassword(record: AppPasswordRecord): Promise<void>;
 
   /** A user's app passwords, the oldest first, ended ones included. */
@@ -74,7 +86,10 @@ export interface CredentialStore {
   /** Ends a user's app password by id or name; returns it, or undefined when there was none. */
   revokeAppPassword(owner: string, which: string, wallMs: number): Promise<AppPasswordRecord | undefined>;
 
-  /** Keeps a new browser's session. Throws TOKEN_REJECTED for an id that was used; one too many ends the oldest. */
+  /**
+   * Keeps a new browser's session; one too many ends the oldest. Throws TOKEN_REJECTED for an id that was used,
+   * RATE_LIMITED for a person whose sessions ended a hundred times in ten minutes.
+   */
   addDoorSession(record: DoorSessionRecord): Promise<void>;
 
   /** A browser's session by its id; undefined for none. */

@@ -5,7 +5,12 @@ import type { AppPasswordRecord, DoorSessionRecord } from "./credential-store.ts
 import { DOOR_SESSIONS_PER_PERSON } from "./door-session-commands.ts";
 import { type Contract, refused } from "./store-under-test.fixture.ts";
 
-function record(id: string, owner: string, facts: Partial<AppPasswordRecord> = {}): AppPasswordRecord {
+/** An app password with defaults for all facts that a test does not set. */
+export function appPassword(
+  id: string,
+  owner: string,
+  facts: Partial<AppPasswordRecord> = {},
+): AppPasswordRecord {
   return {
     id,
     owner,
@@ -24,7 +29,12 @@ function record(id: string, owner: string, facts: Partial<AppPasswordRecord> = {
   };
 }
 
-function doorSession(id: string, owner: string, facts: Partial<DoorSessionRecord> = {}): DoorSessionRecord {
+/** A browser's session with defaults for all facts that a test does not set. */
+export function doorSession(
+  id: string,
+  owner: string,
+  facts: Partial<DoorSessionRecord> = {},
+): DoorSessionRecord {
   return {
     id,
     owner,
@@ -48,28 +58,28 @@ export function testCredentials(contract: Contract): void {
     const { directory } = store;
     assert.deepEqual(await directory.appPasswordsOf(ALICE), []);
     assert.equal(await directory.findAppPassword("a"), undefined);
-    for (const kept of [record("b", ALICE), record("a", ALICE), record("c", BOB)])
+    for (const kept of [appPassword("b", ALICE), appPassword("a", ALICE), appPassword("c", BOB)])
       await directory.addAppPassword(kept);
-    await refused("BAD_ARGUMENT", directory.addAppPassword(record("d", ALICE, { name: "name of a" })));
+    await refused("BAD_ARGUMENT", directory.addAppPassword(appPassword("d", ALICE, { name: "name of a" })));
     const again = await store.reopen();
-    assert.deepEqual(await again.appPasswordsOf(ALICE), [record("b", ALICE), record("a", ALICE)]);
-    assert.deepEqual(await again.findAppPassword("c"), record("c", BOB));
+    assert.deepEqual(await again.appPasswordsOf(ALICE), [appPassword("b", ALICE), appPassword("a", ALICE)]);
+    assert.deepEqual(await again.findAppPassword("c"), appPassword("c", BOB));
     assert.equal(await again.findAppPassword("d"), undefined);
     assert.deepEqual(await again.userStates(), []);
   });
 
   contract("a user has at most fifty of them", async ({ directory }) => {
     for (let at = 0; at < APP_PASSWORDS_PER_USER; at++)
-      await directory.addAppPassword(record(`a${at}`, ALICE));
-    await refused("OVERLOADED", directory.addAppPassword(record("more", ALICE)));
-    await directory.addAppPassword(record("b", BOB));
+      await directory.addAppPassword(appPassword(`a${at}`, ALICE));
+    await refused("OVERLOADED", directory.addAppPassword(appPassword("more", ALICE)));
+    await directory.addAppPassword(appPassword("b", BOB));
     await directory.revokeAppPassword(ALICE, "a7", 5);
-    await directory.addAppPassword(record("more", ALICE));
+    await directory.addAppPassword(appPassword("more", ALICE));
   });
 
   contract("only its owner revokes one, by id or name, and its end is listed", async ({ directory }) => {
-    await directory.addAppPassword(record("a", ALICE));
-    await directory.addAppPassword(record("b", ALICE));
+    await directory.addAppPassword(appPassword("a", ALICE));
+    await directory.addAppPassword(appPassword("b", ALICE));
     assert.equal(await directory.revokeAppPassword(BOB, "a", 5), undefined);
     assert.deepEqual(await directory.revocations(), { credentials: [], allBeforeMs: 0 });
     assert.equal((await directory.revokeAppPassword(ALICE, "name of a", 5))?.id, "a");
@@ -77,8 +87,8 @@ export function testCredentials(contract: Contract): void {
     assert.equal(await directory.revokeAppPassword(ALICE, "b", 7), undefined);
     assert.deepEqual(await directory.appPasswordsOf(ALICE), []);
     const credentials = [
-      { credential: "app:a", atMs: 5 },
-      { credential: "app:b", atMs: 6 },
+      { credential: "app:a", owner: ALICE, atMs: 5 },
+      { credential: "app:b", owner: ALICE, atMs: 6 },
     ];
     assert.deepEqual(await directory.revocations(), { credentials, allBeforeMs: 0 });
     await directory.noteAppPasswordUse("a", "d1", 9);
@@ -87,7 +97,7 @@ export function testCredentials(contract: Contract): void {
 
   contract("what was used at a door since a moment ends, and nothing else", async ({ directory }) => {
     for (const id of ["early", "late", "other", "never"])
-      await directory.addAppPassword(record(id, id === "other" ? BOB : ALICE));
+      await directory.addAppPassword(appPassword(id, id === "other" ? BOB : ALICE));
     const sinceMs = 10 * USE_NOTED_EVERY_MS;
     await directory.noteAppPasswordUse("early", "d1", sinceMs - USE_NOTED_EVERY_MS);
     await directory.noteAppPasswordUse("late", "d1", sinceMs + 1);
@@ -105,7 +115,7 @@ export function testCredentials(contract: Contract): void {
     );
     assert.equal((await directory.appPasswordsOf(BOB)).length, 1);
     assert.deepEqual((await directory.revocations()).credentials, [
-      { credential: "app:late", atMs: sinceMs + 9 },
+      { credential: "app:late", owner: ALICE, atMs: sinceMs + 9 },
     ]);
   });
 
@@ -129,9 +139,9 @@ export function testCredentials(contract: Contract): void {
     assert.equal(await again.findDoorSession("b"), undefined);
     assert.ok((await again.findDoorSession("d")) !== undefined);
     assert.deepEqual((await again.revocations()).credentials, [
-      { credential: "browser:a", atMs: 10 },
-      { credential: "browser:b", atMs: 11 },
-      { credential: "browser:c", atMs: 11 },
+      { credential: "browser:a", owner: ALICE, atMs: 10 },
+      { credential: "browser:b", owner: ALICE, atMs: 11 },
+      { credential: "browser:c", owner: ALICE, atMs: 11 },
     ]);
     assert.deepEqual(await again.appPasswordsOf(ALICE), []);
   });
@@ -161,8 +171,8 @@ export function testCredentials(contract: Contract): void {
     assert.deepEqual(await again.doorSessionsOf(ALICE), [doorSession("b", ALICE, known)]);
     assert.equal((await again.doorSessionsOf(BOB)).length, 1);
     assert.deepEqual((await again.revocations()).credentials, [
-      { credential: "browser:c", atMs: 10 },
-      { credential: "browser:a", atMs: 10 },
+      { credential: "browser:c", owner: ALICE, atMs: 10 },
+      { credential: "browser:a", owner: ALICE, atMs: 10 },
     ]);
   });
 

@@ -5,13 +5,16 @@ import { ManualClock } from "#base/clock.ts";
 import { NODE_LEASE_MS } from "#base/limits.ts";
 import { testAddressChanges } from "./address-changes-contract.fixture.ts";
 import { testCredentials } from "./credentials-contract.fixture.ts";
+import { testDepartedRoots } from "./departed-roots-contract.fixture.ts";
 import type { NodeRegistration } from "./directory.ts";
 import { testGroups } from "./groups-contract.fixture.ts";
 import { testListings } from "./listings-contract.fixture.ts";
+import { testLostMoves } from "./lost-moves-contract.fixture.ts";
 import { testLostRoots } from "./lost-roots-contract.fixture.ts";
 import type { Speaker } from "./node-caller.ts";
 import { testNodeRemoval } from "./node-removal-contract.fixture.ts";
 import { testNotices } from "./notices-contract.fixture.ts";
+import { testOlderCopies } from "./older-copy-contract.fixture.ts";
 import { testPlacementPauses } from "./placement-pauses-contract.fixture.ts";
 import { testRootMoves } from "./root-moves-contract.fixture.ts";
 import { testRootNumbers } from "./root-numbers-contract.fixture.ts";
@@ -320,13 +323,16 @@ export function testDirectoryContract(
   contract("only a store that lacks the node answers known = false (D19)", async ({ directory }) => {
     assert.deepEqual(await directory.heartbeat(beat("a", 7)), { known: false, sendFull: false });
     await directory.register(registration("a"));
-    assert.deepEqual(await directory.heartbeat(beat("a", 7)), { known: true, sendFull: true });
-    assert.deepEqual(await directory.heartbeat(beat("a", 7)), { known: true, sendFull: false });
+    for (let i = 0; i < 2; i++) {
+      assert.deepEqual(await directory.heartbeat(beat("a", 7)), { known: true, sendFull: true });
+    }
+    await directory.register(registration("a", { lastEpoch: 7 }));
+    assert.deepEqual(await directory.heartbeat(beat("a", 8)), { known: true, sendFull: false });
     await refused("FENCED", directory.heartbeat(beat("a", 1)));
   });
 
   contract(
-    "a node whose roots are older than seen before is asked for all of them",
+    "a node whose roots are older than seen before is asked for all of them, until they have come",
     async ({ directory }) => {
       await directory.register(registration("a"));
       for (const [rootsVersion, sendFull] of [
@@ -334,14 +340,21 @@ export function testDirectoryContract(
         [5n, false],
         [6n, false],
         [4n, true],
+        // The answer before may be lost.
+        [4n, true],
       ] as const) {
         assert.equal((await directory.heartbeat(beat("a", 1, { rootsVersion }))).sendFull, sendFull);
       }
+      await directory.register(registration("a"));
+      assert.equal((await directory.heartbeat(beat("a", 2, { rootsVersion: 4n }))).sendFull, false);
     },
   );
 
   testRoots(contract);
+  testOlderCopies(contract);
+  testLostMoves(contract);
   testRootMoves(contract);
+  testDepartedRoots(contract);
   testRootNumbers(contract);
   testListings(contract);
   testSubjects(contract);

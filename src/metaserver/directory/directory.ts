@@ -3,9 +3,9 @@
 import type { SshNode } from "#base/ssh-node.ts";
 import type { CredentialStore } from "./credential-store.ts";
 import type { MissingLists } from "./missing-lists.ts";
-import type { NodeCaller, Speaker } from "./node-caller.ts";
+import type { NodeCaller, NodeGate, Speaker } from "./node-caller.ts";
 import type { AddressCommand, PeopleStore } from "./people-store.ts";
-import type { RootMoveStore } from "./root-move.ts";
+import type { ArrivalTold, CopiesFound, DeparturesTold, RootMoveStore } from "./root-move.ts";
 import type { NamesHeard, ReboundRecord, Subject, SubjectsAfter } from "./subject.ts";
 
 /** Commands that may wait for the metadata store; more are answered OVERLOADED. */
@@ -18,7 +18,7 @@ export interface Grant {
 }
 
 /** A root that a registering node holds. */
-export interface HeldRoot {
+export interface HeldRoot extends ArrivalTold {
   readonly owner: string;
   readonly rootId: string;
   /** Grows with every change of the root's grants. */
@@ -33,7 +33,7 @@ export interface HeldRoot {
 }
 
 /** All that a FileServer states when it registers. */
-export interface NodeRegistration extends NamesHeard {
+export interface NodeRegistration extends NamesHeard, DeparturesTold {
   readonly fsId: string;
   readonly name: string;
   /** gRPC address as clients reach it, host:port. */
@@ -81,7 +81,7 @@ export interface RootConflict {
 }
 
 /** The answer to a registration. */
-export interface Lease {
+export interface Lease extends CopiesFound {
   readonly clusterId: string;
   /** Grows with each registration, even over a store's loss while the process lives; older are fenced. */
   readonly epoch: number;
@@ -145,6 +145,8 @@ export interface LocatedRoot {
   /** Empty when the node has not registered since the store was rebuilt. */
   readonly address: string;
   readonly live: boolean;
+  /** Set for a root that has a place alone: no node has made it, so that it has no files. */
+  readonly isUnmade?: true;
   /** Set when a claim replaces a lost root that an operator has given up. */
   readonly replacesLost?: true;
   /** Set in the answer to a claim that needs it: a number that no other root of the cluster has. */
@@ -209,7 +211,7 @@ export type StoreState =
  * one store; all may reject with STORE_UNAVAILABLE or OVERLOADED. Registrations of the FileServers restore
  * its content, except the nodes reached over SSH, the MetaServers' security events and app passwords.
  */
-export interface Directory extends PeopleStore, RootMoveStore, CredentialStore {
+export interface Directory extends PeopleStore, RootMoveStore, CredentialStore, NodeGate {
   /** Resolves with the reason when this process can never use the store again; stays pending otherwise. */
   readonly failed: Promise<Error>;
 
@@ -286,8 +288,7 @@ export interface Directory extends PeopleStore, RootMoveStore, CredentialStore {
   setGrant(change: GrantChange): Promise<boolean>;
 
   /**
-   * Rebound addresses for a FileServer, in the order of rebinding, after a given place: one page of at most
-   * 1000. Throws as `claimRoot` does.
+   * Rebound addresses for a FileServer in their order, one page of at most 1000. Throws as `claimRoot` does.
    */
   reboundSubjects(node: NodeCaller, after: SubjectsAfter): Promise<ReboundRecord[]>;
 

@@ -1,11 +1,12 @@
 // The commands of the metadata store about browsers' sessions at doors, as plans of one transaction each.
 import { GroveError } from "#base/errors.ts";
-import { setting } from "#metaserver/sql/settings.ts";
-import { type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { putJson, setting } from "#metaserver/sql/settings.ts";
+import type { Plan } from "#metaserver/sql/sql-plan.ts";
 import {
+  dropRecords,
   endAppPasswords,
   endCredentials,
-  putSetting,
+  requireFewEnds,
   revocations,
   usedAtDoor,
   usedSince,
@@ -21,10 +22,11 @@ const OWNED = "door_sessions_of:";
 
 /** Keeps a new one. The same id never opens a second: it stands for the ID token. */
 export function* addDoorSession(record: DoorSessionRecord): Plan<void> {
-  const { credentials } = yield* revocations();
-  const isEnded = credentials.some(({ credential }) => credential === credentialOf(record));
+  const ends = yield* revocations();
+  const isEnded = ends.credentials.some(({ credential }) => credential === credentialOf(record));
   if (isEnded || (yield* findDoorSession(record.id)) !== undefined)
     throw new GroveError("TOKEN_REJECTED", "this sign-in was used already; sign in again");
+  requireFewEnds(ends, "browser", record.owner, record.createdMs);
   const own = yield* doorSessionsOf(record.owner);
   const live = own.filter(({ endsMs }) => endsMs > record.createdMs);
   const kept = live.slice(-(DOOR_SESSIONS_PER_PERSON - 1));
@@ -32,8 +34,8 @@ export function* addDoorSession(record: DoorSessionRecord): Plan<void> {
     own.filter((one) => !kept.includes(one)),
     record.createdMs,
   );
-  yield* putSetting(SESSION + record.id, record);
-  yield* putSetting(OWNED + record.owner, [...kept.map(({ id }) => id), record.id]);
+  yield* putJson(SESSION + record.id, record);
+  yield* putJson(OWNED + record.owner, [...kept.map(({ id }) => id), record.id]);
 }
 
 /** One by its id. */
@@ -45,7 +47,7 @@ export function* findDoorSession(id: string): Plan<DoorSessionRecord | undefined
 /** Notes a use; one that has ended meanwhile stays so. */
 export function* noteDoorSessionUse(id: string, door: string, wallMs: number): Plan<void> {
   const record = yield* findDoorSession(id);
-  if (record !== undefined) yield* putSetting(SESSION + id, useNoted(record, door, wallMs));
+  if (record !== undefined) yield* putJson(SESSION + id, useNoted(record, door, wallMs));
 }
 
 /** Ends these sessions of a user, or all of them. */
@@ -80,13 +82,11 @@ export function* doorSessionsOf(owner: string): Plan<DoorSessionRecord[]> {
 }
 
 function* drop(records: readonly DoorSessionRecord[], wallMs: number): Plan<void> {
-  for (const { id, owner } of records) {
-    yield* run("DELETE FROM settings WHERE key = ?", SESSION + id);
-    const left = (yield* doorSessionsOf(owner)).map((record) => record.id);
-    if (left.length > 0) yield* putSetting(OWNED + owner, left);
-    else yield* run("DELETE FROM settings WHERE key = ?", OWNED + owner);
-  }
-  yield* endCredentials(records.map(credentialOf), wallMs);
+  yield* dropRecords(records, { record: SESSION, owned: OWNED });
+  yield* endCredentials(
+    records.map((record) => ({ credential: credentialOf(record), owner: record.owner, atMs: wallMs })),
+    wallMs,
+  );
 }
 
 function credentialOf({ id }: DoorSessionRecord): string {

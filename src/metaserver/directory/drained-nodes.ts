@@ -1,6 +1,7 @@
 // Nodes that get no new roots since they are to be emptied, until an operator says otherwise (D27).
 import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
+import { addSetting, dropSetting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { Moment } from "./node-commands.ts";
 
@@ -20,16 +21,12 @@ export function* drainedNodes(_now?: Moment): Plan<string[]> {
 /** Drains a node, or takes that back. Throws BAD_ARGUMENT for an unknown one. */
 export function* setDrained(now: Pick<Moment, "wallMs">, fsId: string, isDrained: boolean): Plan<void> {
   if (!isDrained) {
-    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + fsId);
+    yield* dropSetting(PREFIX + fsId);
     return;
   }
   const node = yield* get<{ fs_id: string }>("SELECT fs_id FROM nodes WHERE fs_id = ?", fsId);
   if (node === undefined) throw new GroveError("BAD_ARGUMENT", `no FileServer has registered as ${fsId}`);
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
-    PREFIX + fsId,
-    String(Math.trunc(now.wallMs)),
-  );
+  yield* addSetting(PREFIX + fsId, String(Math.trunc(now.wallMs)));
   // Roots that were placed and never made have no files: their users are placed anew.
   yield* run("DELETE FROM roots WHERE fs_id = ? AND held = 0", fsId);
 }

@@ -1,8 +1,8 @@
 // The commands of the metadata store about groups and their members, as plans of one transaction each.
 import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
-import { setting } from "#metaserver/sql/settings.ts";
-import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { dropSetting, dropSettings, putJson, putSetting, setting } from "#metaserver/sql/settings.ts";
+import { all, get, type Plan } from "#metaserver/sql/sql-plan.ts";
 import {
   type ClaimRecord,
   GROUP_CLAIMS_MAX,
@@ -18,8 +18,10 @@ const GROUP = "group:";
 const PERSON = "group_claims:";
 const MARK = "groups_mark";
 
-/** People whose claims are kept; beyond, those not seen for longest are forgotten. */
+/** People whose claims are kept; beyond, those without one are forgotten, then those not seen for longest. */
 const PEOPLE_MAX = 50_000;
+/** As many are forgotten at once, so that few newcomers cost a look at all. */
+const FORGOTTEN_AT_ONCE = 1_000;
 
 /** The mark, which changes with every change; empty before the first. */
 export function* groupsMark(): Plan<string> {
@@ -54,8 +56,8 @@ export function* changeGroups(change: GroupChange): Plan<Group | undefined> {
   const group = yield* find(change.name);
   if (group === undefined) throw new GroveError("BAD_ARGUMENT", `there is no group ${change.name}`);
   const next = changed(group, change);
-  if (next === undefined) yield* run("DELETE FROM settings WHERE key = ?", GROUP + group.name);
-  else yield* put(GROUP + group.name, next);
+  if (next === undefined) yield* dropSetting(GROUP + group.name);
+  else yield* putJson(GROUP + group.name, next);
   yield* mark(change);
   return group;
 }
@@ -104,14 +106,14 @@ export function* renameMember(from: string, to: string): Plan<void> {
     if (member === undefined) continue;
     const others = group.members.filter(({ username }) => username !== from && username !== to);
     const renamed: Group = { ...group, members: [...others, { ...member, username: to }] };
-    yield* put(GROUP + group.name, renamed);
+    yield* putJson(GROUP + group.name, renamed);
     yield* mark({ kind: "create", group: renamed });
   }
   const text = yield* setting(PERSON + from);
   if (text === undefined) return;
   const record: ClaimRecord = { ...(JSON.parse(text) as ClaimRecord), username: to };
-  yield* run("DELETE FROM settings WHERE key = ?", PERSON + from);
-  yield* put(PERSON + to, record);
+  yield* dropSetting(PERSON + from);
+  yield* putJson(PERSON + to, record);
   yield* mark({ kind: "person", record });
 }
 
@@ -121,22 +123,29 @@ function* create(group: Group): Plan<void> {
   }
   const groups = yield* countOf(GROUP);
   requireRoom(groups, GROUPS_MAX, "groups");
-  yield* put(GROUP + group.name, group);
+  yield* putJson(GROUP + group.name, group);
   yield* mark({ kind: "create", group });
 }
 
+/** Keeps what a person's token says. Readers need not hear of one that says the same as the one before. */
 function* notePerson(record: ClaimRecord): Plan<void> {
   const text = yield* setting(PERSON + record.username);
-  if (text !== undefined && (JSON.parse(text) as ClaimRecord).issuedMs > record.issuedMs) return;
-  if (text === undefined && (yield* countOf(PERSON)) >= PEOPLE_MAX) yield* forgetOldest();
-  yield* put(PERSON + record.username, record);
-  yield* mark({ kind: "person", record });
+  const known = text === undefined ? undefined : (JSON.parse(text) as ClaimRecord);
+  if (known !== undefined && known.issuedMs > record.issuedMs) return;
+  if (known === undefined && (yield* countOf(PERSON)) >= PEOPLE_MAX) yield* forgetOldest();
+  const seenMs = Math.max(record.seenMs, known?.seenMs ?? 0);
+  yield* putJson(PERSON + record.username, { ...record, seenMs });
+  const isSame = JSON.stringify(record.values) === JSON.stringify(known?.values ?? []);
+  if (!isSame || (record.values.length > 0 && seenMs !== known?.seenMs))
+    yield* mark({ kind: "person", record });
 }
 
 function* forgetOldest(): Plan<void> {
   const people = yield* valuesOf<ClaimRecord>(PERSON, PEOPLE_MAX);
-  const [oldest] = people.toSorted((a, b) => a.seenMs - b.seenMs);
-  if (oldest !== undefined) yield* run("DELETE FROM settings WHERE key = ?", PERSON + oldest.username);
+  const rank = ({ values }: ClaimRecord): number => Math.min(1, values.length);
+  const order = people.toSorted((a, b) => rank(a) - rank(b) || a.seenMs - b.seenMs);
+  const keys = order.slice(0, FORGOTTEN_AT_ONCE).map(({ username }) => PERSON + username);
+  yield* dropSettings(keys);
 }
 
 function* find(name: string): Plan<Group | undefined> {
@@ -146,7 +155,7 @@ function* find(name: string): Plan<Group | undefined> {
 
 function* mark(change: GroupChange): Plan<void> {
   const next = hash("sha256", (yield* groupsMark()) + JSON.stringify(change), "hex");
-  yield* putText(MARK, next);
+  yield* putSetting(MARK, next);
 }
 
 function* valuesOf<Value>(prefix: string, limit: number): Plan<Value[]> {
@@ -164,18 +173,6 @@ function* countOf(prefix: string): Plan<number> {
     `${prefix}%`,
   );
   return Number(row?.count ?? 0n);
-}
-
-function* put(key: string, value: object): Plan<void> {
-  yield* putText(key, JSON.stringify(value));
-}
-
-function* putText(key: string, value: string): Plan<void> {
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    key,
-    value,
-  );
 }
 
 function requireRoom(present: number, limit: number, what: string): void {

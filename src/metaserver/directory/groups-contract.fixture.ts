@@ -81,4 +81,38 @@ export function testGroups(contract: Contract): void {
     await directory.changeGroups({ kind: "person", record: { ...record, issuedMs: 12, values: [] } });
     assert.deepEqual((await directory.groupBook()).people[0]?.values, []);
   });
+
+  contract(
+    "a later token that says the same is remembered, and changes nothing for readers",
+    async (store) => {
+      const { directory } = store;
+      const hear = async (issuedMs: number, values: readonly string[], seenMs = 11): Promise<void> => {
+        const record = { username: "dave@x.de", issuedMs, seenMs, values };
+        await directory.changeGroups({ kind: "person", record });
+      };
+      await hear(10, []);
+      const mark = await directory.groupsMark();
+      await hear(30, []);
+      await hear(20, ["eng"]);
+      assert.equal(await directory.groupsMark(), mark);
+      await hear(40, ["eng"]);
+      const later = await directory.groupsMark();
+      assert.notEqual(later, mark);
+      await hear(60, ["eng"]);
+      assert.equal(await directory.groupsMark(), later);
+      const again = await store.reopen();
+      await again.changeGroups({
+        kind: "person",
+        record: { username: "dave@x.de", issuedMs: 50, seenMs: 11, values: [] },
+      });
+      const [dave] = (await again.groupBook()).people;
+      assert.deepEqual([dave?.issuedMs, dave?.values], [60, ["eng"]]);
+      // The day on which a role was confirmed last is news: the role lasts from then on.
+      await again.changeGroups({
+        kind: "person",
+        record: { username: "dave@x.de", issuedMs: 70, seenMs: 12, values: ["eng"] },
+      });
+      assert.notEqual(await again.groupsMark(), later);
+    },
+  );
 }

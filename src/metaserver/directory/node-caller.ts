@@ -19,3 +19,18 @@ export interface NodeCaller {
   /** True when the node is about to make the claimed root, and needs a number for it. */
   readonly needsNumber?: boolean | undefined;
 }
+
+/** A node whose call names no epoch. */
+export type NodeOfCall = Pick<NodeCaller, "fsId" | "speaker"> & Partial<Pick<NodeCaller, "epoch">>;
+
+/** What the store says of the senders of nodes' calls that neither read nor change it otherwise. */
+export interface NodeGate {
+  /**
+   * Throws STARTING unless the node is registered, CLIENT_CERT_REQUIRED for one that was removed or that the
+   * sender may not speak for, and FENCED for an older epoch where the call names one.
+   */
+  requireNode(node: NodeOfCall): Promise<void>;
+
+  /** Throws CLIENT_CERT_REQUIRED for a sender whose node was removed and has not joined anew. */
+  requireNotRemoved(fsId: string, speaker: Speaker): Promise<void>;
+}

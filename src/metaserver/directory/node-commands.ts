@@ -3,7 +3,7 @@ import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
-import { putSetting, setting } from "#metaserver/sql/settings.ts";
+import { dropSetting, putSetting, setting } from "#metaserver/sql/settings.ts";
 import { all, get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import { namesUpTo, newestSubject } from "./address-changes.ts";
 import type {
@@ -15,8 +15,16 @@ import type {
   NodeRegistration,
   RootConflict,
 } from "./directory.ts";
-import { awaitAllLists, awaitRestOfList, giveUpList, listComplete } from "./missing-lists.ts";
-import type { NodeCaller } from "./node-caller.ts";
+import {
+  askForList,
+  awaitAllLists,
+  awaitRestOfList,
+  beginList,
+  endList,
+  giveUpList,
+  isListAwaited,
+} from "./missing-lists.ts";
+import type { NodeOfCall } from "./node-caller.ts";
 import {
   ENGINE_PREFIX,
   epochInTheWay,
@@ -31,7 +39,18 @@ import {
   toNodeRecord,
 } from "./node-row.ts";
 import { requireNotRemoved } from "./removed-nodes.ts";
-import { departedFrom } from "./root-move-rows.ts";
+import type { FoundCopy } from "./root-move.ts";
+import {
+  askHolders,
+  departedFrom,
+  departuresTo,
+  findCopies,
+  lostMoves,
+  movingOwners,
+  noteDepartures,
+  noteRivals,
+  takeDepartures,
+} from "./root-move-rows.ts";
 import { noteRootNumbers } from "./root-numbers.ts";
 import { registerRoots } from "./root-takeover.ts";
 import { forgetStaged, isPaged, stagedPage, stagePage } from "./staged-pages.ts";
@@ -84,6 +103,7 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
     }
   }
   yield* noteRootNumbers(registration.roots);
+  yield* noteDepartures(registration.fsId, registration.departed);
   let pages = 0;
   if (isPaged(registration)) {
     const { nextPage, isWhole } = yield* stagePage(now.wallMs, registration);
@@ -94,19 +114,29 @@ export function* register(now: Moment, registration: NodeRegistration): Plan<Lea
     pages = registration.page.page;
   }
   const epoch = nextEpoch(known, registration);
+  const asked = yield* beginList(registration.fsId);
   const conflicts: RootConflict[] = [];
+  const copies: FoundCopy[] = [];
+  const moving = movingOwners();
+  const departures = yield* departuresTo(registration.fsId);
+  const lost = yield* lostMoves();
   const nameOf = yield* namesUpTo(registration.namesVersion);
   for (let page = 0; page <= pages; page++) {
     const roots = page < pages ? yield* stagedPage(registration, page) : registration.roots;
     const named = roots.map((root) => underNewNames(root, nameOf));
-    conflicts.push(...(yield* registerRoots(registration.fsId, named, now.wallMs)));
+    yield* takeDepartures(registration.fsId, departures, named);
+    yield* noteRivals(now, registration.fsId, lost, named);
+    const twice = yield* registerRoots(registration.fsId, named, now.wallMs);
+    copies.push(...(yield* findCopies(now, registration.fsId, { roots: named, conflicts: twice, moving })));
+    conflicts.push(...twice);
   }
+  yield* endList(registration.fsId, asked, now.wallMs);
+  yield* askHolders(registration.fsId, known, conflicts);
   yield* putNode(now, registration, { epoch, rootsRefused: conflicts.length });
   yield* noteEngine(registration.fsId, registration.onEngine === true);
   yield* forgetStaged(registration.fsId);
-  yield* listComplete(registration.fsId);
   now.renew(registration.fsId);
-  return { clusterId: id, epoch, conflicts };
+  return { clusterId: id, epoch, conflicts, ...(copies.length === 0 ? {} : { copies }) };
 }
 
 /** A root as a node lists it that has yet to hear of changed addresses. */
@@ -120,28 +150,33 @@ function underNewNames(root: HeldRoot, nameOf: (username: string) => string): He
 
 /** Renews a lease. */
 export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome> {
-  const node = yield* getLocked<NodeRow & { held_count: bigint; roots_refused: bigint; unlisted: bigint }>(
+  const node = yield* getLocked<NodeRow & { held_count: bigint; given_up: bigint | null }>(
     `SELECT n.*, 0 AS root_count, (SELECT COUNT(*) FROM roots r WHERE r.fs_id = n.fs_id AND r.held = 1) AS held_count,
-       (SELECT COUNT(*) FROM unlisted_nodes u WHERE u.fs_id = n.fs_id) AS unlisted
+       (SELECT u.given_up FROM unlisted_nodes u WHERE u.fs_id = n.fs_id) AS given_up
      FROM nodes n WHERE n.fs_id = ?`,
     beat.fsId,
   );
   if (node === undefined) return { known: false, sendFull: false };
+  // Its id may be another node's by now, with a key of its own.
+  yield* requireNotRemoved(beat.fsId, beat.speaker);
   maySpeak(node, beat.speaker);
   requireEpoch(node, beat.epoch);
   if (now.isLive(node)) mayBeat(node, beat);
   // A newer epoch than the store's, or roots that it lacks, mean a store restored from an older copy.
   const isNewer = BigInt(beat.epoch) > node.epoch;
-  const accounted = node.held_count + node.roots_refused;
-  const isMore = (beat.rootCount ?? 0n) > accounted;
+  const more = (beat.rootCount ?? 0n) - node.held_count - node.roots_refused;
   // A node that has yet to hear that roots have moved away still counts them.
-  const departed = isMore ? BigInt(yield* departedFrom(beat.fsId)) : 0n;
-  const isStoreOlder = isNewer || (beat.rootCount ?? 0n) > accounted + departed;
+  const departed = more > 0n ? yield* departedFrom(now, beat.fsId) : { all: 0n, justNow: 0n };
+  const isStoreOlder = isNewer || more > departed.all;
+  // Once: what a node has that did not list its roots yet is no news, and others have listed theirs since.
+  const isNews = isStoreOlder && !isListAwaited(node.given_up);
   if (isNewer && isOfAnother(node, beat)) {
     // From before the store was lost, and perhaps from a gone process: the present one registers.
-    yield* awaitOlderRoots(now);
+    if (isNews) yield* awaitOlderRoots(now);
     return { known: true, sendFull: true };
   }
+  // First: once the epoch is recorded it tells nothing any more.
+  if (isNews) yield* awaitOlderRoots(now);
   const key = beat.speaker.kind === "mock" ? null : beat.speaker.keyFingerprint;
   yield* run(
     `UPDATE nodes SET disk_free = ?, draining = ?, roots_version = ?, holder_key = ?, epoch = ?, last_seen_ms = ?
@@ -155,11 +190,13 @@ export function* heartbeat(now: Moment, beat: Heartbeat): Plan<HeartbeatOutcome>
     beat.fsId,
   );
   now.renew(beat.fsId);
-  if (isStoreOlder) yield* awaitOlderRoots(now);
-  else if (node.unlisted > 0n) yield* listComplete(beat.fsId);
   const areRootsOlder = beat.rootsVersion < BigInt(node.roots_version ?? "0");
+  // The next heartbeat compares with this one, whose answer may be lost.
+  if (areRootsOlder) yield* askForList(beat.fsId);
   const subjectsVersion = yield* newestSubject();
-  const outcome = { known: true, sendFull: isStoreOlder || areRootsOlder };
+  // A number of roots does not say which they are: only a list does.
+  const isListMissing = node.given_up !== null || more > departed.justNow;
+  const outcome = { known: true, sendFull: isStoreOlder || areRootsOlder || isListMissing };
   return subjectsVersion === 0n ? outcome : { ...outcome, subjectsVersion };
 }
 
@@ -174,7 +211,7 @@ export function* nodes(now: Moment): Plan<NodeRecord[]> {
 /** Remembers whether a node's roots lie in the shared engine. */
 export function* noteEngine(fsId: string, isOnEngine: boolean): Plan<void> {
   if (isOnEngine) yield* putSetting(ENGINE_PREFIX + fsId, "shared");
-  else yield* run("DELETE FROM settings WHERE key = ?", ENGINE_PREFIX + fsId);
+  else yield* dropSetting(ENGINE_PREFIX + fsId);
 }
 
 /** Gives up a node that does not come back; false for an unknown one. Throws BAD_ARGUMENT for a live one. */
@@ -210,9 +247,15 @@ function* adopt(now: Moment, id: string): Plan<void> {
   yield* awaitRoots(now);
 }
 
-function* awaitOlderRoots(now: Moment): Plan<void> {
+/** The store is an older copy: new roots wait until all nodes have listed theirs. */
+export function* awaitOlderRoots(now: Moment): Plan<void> {
   yield* awaitRoots(now);
   yield* awaitAllLists();
+}
+
+/** How long new roots wait for nodes that the store may not know, in milliseconds; 0 or less for not at all. */
+export function* waitForUnknownNodesMs(now: Moment): Plan<number> {
+  return now.placementWaitMs(Number((yield* setting("placement_held_since_ms")) ?? 0));
 }
 
 function* awaitRoots(now: Moment): Plan<void> {
@@ -253,14 +296,15 @@ function* putNode(
   );
 }
 
-/** The node that makes a control call. */
-export function* requireCaller(caller: NodeCaller): Plan<NodeRow> {
+/** The node that makes a control call; throws as `requireNode` of the store does. */
+export function* requireCaller(caller: NodeOfCall): Plan<NodeRow> {
+  yield* requireNotRemoved(caller.fsId, caller.speaker);
   const node = yield* get<NodeRow>("SELECT n.*, 0 AS root_count FROM nodes n WHERE n.fs_id = ?", caller.fsId);
   if (node === undefined) {
     throw new GroveError("STARTING", "this node has not registered with the metadata store");
   }
   maySpeak(node, caller.speaker);
-  requireEpoch(node, caller.epoch);
+  if (caller.epoch !== undefined) requireEpoch(node, caller.epoch);
   return node;
 }
 

@@ -68,7 +68,34 @@ export function testNodeRemoval(contract: Contract): void {
       clock.advance(NODE_LEASE_MS);
       for (const speaker of [named("K1"), named("K3")]) {
         await refused("CLIENT_CERT_REQUIRED", again.register(registration("a", { speaker })));
+        // Nor does it speak for the node that has its id by now, whose lease is over.
+        await refused("CLIENT_CERT_REQUIRED", again.heartbeat(beat("a", 99, { speaker })));
+        const caller = { fsId: "a", epoch: 99, speaker };
+        await refused("CLIENT_CERT_REQUIRED", again.claimRoot("u@example.com", caller));
       }
+    },
+  );
+
+  contract(
+    "a call that changes nothing here is of a registered node too, which was not removed and has no newer epoch (D20)",
+    async ({ directory }, clock) => {
+      const named = (keyFingerprint: string): Speaker => ({ kind: "named", keyFingerprint });
+      const node = { fsId: "a", speaker: named("K1") };
+      await refused("STARTING", directory.requireNode(node));
+      await directory.requireNotRemoved("a", node.speaker);
+      await directory.register(registration("a", { speaker: node.speaker }));
+      await directory.requireNode(node);
+      await directory.requireNode({ ...node, epoch: 1 });
+      await refused("FENCED", directory.requireNode({ ...node, epoch: 0 }));
+      const stranger: Speaker = { kind: "generic", keyFingerprint: "K2" };
+      await refused("CLIENT_CERT_REQUIRED", directory.requireNode({ ...node, speaker: stranger }));
+      clock.advance(NODE_LEASE_MS);
+      assert.equal((await directory.removeNode("a")).outcome, "removed");
+      await refused("CLIENT_CERT_REQUIRED", directory.requireNode(node));
+      await refused("CLIENT_CERT_REQUIRED", directory.requireNotRemoved("a", node.speaker));
+      await directory.readmitNode("a", "K1");
+      await directory.requireNotRemoved("a", node.speaker);
+      await refused("STARTING", directory.requireNode(node));
     },
   );
 

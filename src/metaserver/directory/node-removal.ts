@@ -33,7 +33,7 @@ export function* removeNode(now: Moment, fsId: string, abandonedRoots = 0): Plan
   yield* requireListed(fsId);
   // A root that was only placed has no files yet: its user is placed elsewhere at the next sign-in.
   const held = yield* get<{ count: bigint }>(
-    "SELECT COUNT(*) AS count FROM roots WHERE fs_id = ? AND held = 1",
+    "SELECT COUNT(*) AS count FROM roots WHERE fs_id = ? AND held > 0",
     fsId,
   );
   const rootCount = Number(held?.count ?? 0n);
@@ -69,7 +69,7 @@ function* requireListed(fsId: string): Plan<void> {
 
 function* ownersOf(fsId: string): Plan<string[]> {
   const rows = yield* all<{ owner: string }>(
-    "SELECT owner FROM roots WHERE fs_id = ? AND held = 1 ORDER BY owner LIMIT ?",
+    "SELECT owner FROM roots WHERE fs_id = ? AND held > 0 ORDER BY owner LIMIT ?",
     fsId,
     OWNERS_LISTED,
   );

@@ -21,6 +21,8 @@ export interface NodeRow {
   readonly roots_version: string | null;
   readonly last_seen_ms: bigint;
   readonly root_count: bigint;
+  /** Roots of its last list that the store has elsewhere. */
+  readonly roots_refused: bigint;
   /** 1 where its roots lie in the shared engine; absent where that was not asked. */
   readonly on_engine?: bigint;
 }

@@ -1,7 +1,8 @@
 // Nodes that get no new roots for a while because an operator works on them, as plans (D11, D19).
 import { GroveError } from "#base/errors.ts";
 import { NODES_MAX } from "#base/limits.ts";
-import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { dropSetting, putSetting } from "#metaserver/sql/settings.ts";
+import { all, type Plan } from "#metaserver/sql/sql-plan.ts";
 import type { Moment } from "./node-commands.ts";
 import type { PlacementCandidate } from "./placement.ts";
 
@@ -26,14 +27,10 @@ export function* setPlacementPause(
   untilWallMs: number | undefined,
 ): Plan<void> {
   if (untilWallMs === undefined || untilWallMs <= now.wallMs) {
-    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + fsId);
+    yield* dropSetting(PREFIX + fsId);
     return;
   }
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    PREFIX + fsId,
-    String(Math.trunc(untilWallMs)),
-  );
+  yield* putSetting(PREFIX + fsId, String(Math.trunc(untilWallMs)));
 }
 
 /** The refusal when no node takes a new root, with those that would without their pause. */

@@ -2,13 +2,16 @@
 import pg from "pg";
 import { GroveError } from "#base/errors.ts";
 import { formatHostPort } from "#base/node-id.ts";
+import { overloaded } from "#metaserver/sql/postgres-errors.ts";
 import { postgresTls } from "#os/postgres-tls.ts";
 import { findPassword, type PostgresHost, type PostgresSettings } from "#os/postgres-url.ts";
 
 /** Time for a new connection to the metadata store's database to be ready. */
 const POSTGRES_CONNECT_TIMEOUT_MS = 2_000;
-/** Time for one statement of the metadata store and its locks; below that of a whole command. */
+/** Time for one statement of the metadata store; below that of a whole command. */
 const POSTGRES_STATEMENT_TIMEOUT_MS = 3_000;
+/** Time for one lock; below that of a statement, or PostgreSQL would not say what it waited for. */
+const POSTGRES_LOCK_TIMEOUT_MS = 2_500;
 /** Time for one command in PostgreSQL, repetitions included; below a heartbeat's wait for its answer. */
 export const POSTGRES_COMMAND_TIMEOUT_MS = 4_000;
 /** The same for a registration, which may bring 100,000 roots. */
@@ -19,6 +22,8 @@ export const POSTGRES_RETRIES_MAX = 10;
 export const POSTGRES_USER_CONNECTIONS = 6;
 /** Connections of one MetaServer to PostgreSQL for the control plane. */
 export const POSTGRES_CONTROL_CONNECTIONS = 4;
+/** The same for heartbeats alone: who waits behind a registration would look dead. */
+export const POSTGRES_BEAT_CONNECTIONS = 2;
 /** Interval of a MetaServer's checks that the metadata store in PostgreSQL answers. */
 export const POSTGRES_PROBE_INTERVAL_MS = 2_000;
 
@@ -47,7 +52,7 @@ const TYPES: pg.CustomTypesConfig = {
 /** Settings of every connection: Grove's own schema, and limits for statements, locks and idle time. */
 const SETTINGS = `
   SET search_path TO grove; SET statement_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
-  SET lock_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS};
+  SET lock_timeout TO ${POSTGRES_LOCK_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout TO ${POSTGRES_STATEMENT_TIMEOUT_MS}`;
 
 /** A failure to connect, with the time from which another try makes sense. */
@@ -160,7 +165,7 @@ export class PostgresConnections {
       };
       const timer = setTimeout(() => {
         this.#waiting.delete(turn);
-        reject(new GroveError("OVERLOADED", "the metadata store has too much to do; try again"));
+        reject(overloaded());
       }, waitMs);
       this.#waiting.add(turn);
     });

@@ -29,13 +29,21 @@ import { drainedNodes, setDrained } from "./drained-nodes.ts";
 import { changeGroups, groupBook, groupsMark } from "./group-commands.ts";
 import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, type MissingLists, missingLists } from "./missing-lists.ts";
-import type { NodeCaller } from "./node-caller.ts";
+import type { NodeCaller, NodeOfCall, Speaker } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
 import { type PostgresDirectoryDeps, PostgresStore } from "./postgres-store.ts";
-import { readmitNode } from "./removed-nodes.ts";
-import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
+import { readmitNode, requireNotRemoved } from "./removed-nodes.ts";
+import type {
+  MoveDecision,
+  MoveOrder,
+  MoveStep,
+  NodeMove,
+  RootMove,
+  RootSizesOfNode,
+  RootSizesPage,
+} from "./root-move.ts";
 import * as moveCommands from "./root-move-commands.ts";
 import { rootMoves } from "./root-move-rows.ts";
 import { noteRootSizes, rootSizes, sizesWanted, wantRootSizes } from "./root-sizes.ts";
@@ -188,7 +196,7 @@ class PostgresDirectory implements Directory {
   }
 
   rebindSubjects(rebindings: readonly Rebinding[]): Promise<bigint> {
-    return this.#store.decide((now) => subjectCommands.rebindSubjects(now, rebindings));
+    return this.#store.control((now) => subjectCommands.rebindSubjects(now, rebindings));
   }
 
   userStates(): Promise<UserState[]> {
@@ -268,7 +276,7 @@ class PostgresDirectory implements Directory {
   }
 
   revokeUsedAtDoor(door: string, sinceMs: number, wallMs: number): Promise<AppPasswordRecord[]> {
-    return this.#store.decide(() => doorSessions.revokeUsedAtDoor(door, sinceMs, wallMs));
+    return this.#store.control(() => doorSessions.revokeUsedAtDoor(door, sinceMs, wallMs));
   }
 
   revocations(): Promise<Revocations> {
@@ -295,6 +303,14 @@ class PostgresDirectory implements Directory {
     return this.#store.decide((now) => removeNode(now, fsId, abandonedRoots));
   }
 
+  async requireNode(node: NodeOfCall): Promise<void> {
+    await this.#store.read(() => nodeCommands.requireCaller(node));
+  }
+
+  requireNotRemoved(fsId: string, speaker: Speaker): Promise<void> {
+    return this.#store.read(() => requireNotRemoved(fsId, speaker));
+  }
+
   readmitNode(fsId: string, keyFingerprint: string): Promise<void> {
     return this.#store.decide(() => readmitNode(fsId, keyFingerprint));
   }
@@ -311,7 +327,7 @@ class PostgresDirectory implements Directory {
     return this.#store.control((now) => moveCommands.beginMove(now, order));
   }
 
-  decideMove(owner: string, decision: "confirm" | "undo"): Promise<RootMove | undefined> {
+  decideMove(owner: string, decision: MoveDecision): Promise<RootMove | undefined> {
     return this.#store.control((now) => moveCommands.decideMove(now, owner, decision));
   }
 

@@ -177,6 +177,19 @@ test(
   },
 );
 
+test("a store whose tables somebody keeps locked is not told as one that answers", LONG, async (t) => {
+  await open(t);
+  const holder = await connect(t);
+  await holder.query("BEGIN; LOCK TABLE grove.schema_version IN ACCESS EXCLUSIVE MODE");
+  const later = await openDirectory(server.url(database), { clock });
+  t.after(() => later.close());
+  const states = statesOf(t, later);
+  await assert.rejects(later.nodes(), /another process holds a lock/);
+  assert.equal(states.at(-1)?.available, false);
+  await holder.query("COMMIT");
+  assert.deepEqual(await eventually(() => later.nodes()), []);
+});
+
 test(
   "a MetaServer that is cut off in the middle of a transaction keeps the others waiting a few seconds at most",
   LONG,

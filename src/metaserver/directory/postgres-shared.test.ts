@@ -90,6 +90,26 @@ test(
   },
 );
 
+test(
+  "a node that one MetaServer asks for its list is asked by all, until one of them has it (D19, D27)",
+  LONG,
+  async (t) => {
+    const stores = await openTwo(t);
+    const held = { owner: "u@example.com", rootId: "ROOT", version: 1n, grants: [] };
+    await stores[0].register(registration("a", { roots: [held] }));
+    await stores[1].register(registration("b", { roots: [held] }));
+    const beats = async (epoch: number): Promise<boolean[]> => {
+      const answers = Array.from({ length: 20 }, (_, index) =>
+        (stores[index % 2] as Directory).heartbeat(beat("a", epoch, { rootCount: 1n })),
+      );
+      return (await Promise.all(answers)).map(({ sendFull }) => sendFull);
+    };
+    assert.ok((await beats(1)).every(Boolean));
+    await stores[1].register(registration("a", { roots: [held] }));
+    assert.ok(!(await beats(2)).some(Boolean));
+  },
+);
+
 test("an address that two people bring at once belongs to one of them everywhere (D21)", LONG, async (t) => {
   const stores = await openTwo(t);
   const admit = (index: number): ReturnType<Directory["admitSubject"]> =>

@@ -4,8 +4,18 @@ import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { systemFraction } from "#base/random.ts";
 import {
+  commit,
+  outcomeUnknown,
+  TRANSACTION,
+  tookPlace,
+  UnknownCommit,
+} from "#metaserver/sql/postgres-commits.ts";
+import {
+  asLocked,
+  isLocked,
   isRefusal,
   otherStore,
+  overloaded,
   remedyOf,
   toStoreError,
   unavailable,
@@ -18,6 +28,7 @@ import { DIRECTORY_QUEUE_MAX, type StoreState } from "./directory.ts";
 import { adoptClusterId, clusterId, type Moment } from "./node-commands.ts";
 import {
   ConnectFailure,
+  POSTGRES_BEAT_CONNECTIONS,
   POSTGRES_COMMAND_TIMEOUT_MS,
   POSTGRES_CONTROL_CONNECTIONS,
   POSTGRES_PROBE_INTERVAL_MS,
@@ -31,6 +42,8 @@ import { momentOf } from "./postgres-moment.ts";
 import { migrate, requireTables } from "./postgres-schema.ts";
 
 const DATABASE_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
+/** A server may take seconds to notice that a connection is gone, and to end what was begun over it. */
+const COMMIT_ASKED_EVERY_MS = 50;
 /** A younger outage is waited out, since most are a restart; in an older one calls fail at once. */
 const WAITED_OUT_MS = 10_000;
 
@@ -45,6 +58,22 @@ export interface PostgresDirectoryDeps {
   readonly onUpgraded?: OnUpgraded | undefined;
   /** The database's clock in unix milliseconds as SQL; tests drive their own. */
   readonly nowSql?: () => string;
+}
+
+/** What a command learns as it begins. */
+interface Opened {
+  readonly now_ms: bigint;
+  readonly cluster_id: string | null;
+  /** Of a transaction that decides over more than one row. */
+  readonly transaction?: string;
+}
+
+/** What is known of a command. */
+interface Asked {
+  /** The commit of an earlier attempt whose outcome is not known. */
+  unknown: UnknownCommit | undefined;
+  /** True while it waits for the lock of all decisions. */
+  isWaiting: boolean;
 }
 
 /** A command as a plan of statements. */
@@ -81,10 +110,11 @@ export class PostgresStore {
       new PostgresConnections({ settings, max, prepare });
     const users = connections(POSTGRES_USER_CONNECTIONS);
     const nodes = connections(POSTGRES_CONTROL_CONNECTIONS);
+    const beats = connections(POSTGRES_BEAT_CONNECTIONS);
     const timeoutMs = POSTGRES_COMMAND_TIMEOUT_MS;
     this.#read = { connections: users, holds: "read", timeoutMs };
     this.#decide = { connections: users, holds: "all", timeoutMs };
-    this.#beat = { connections: nodes, holds: "row", timeoutMs };
+    this.#beat = { connections: beats, holds: "row", timeoutMs };
     this.#control = { connections: nodes, holds: "all", timeoutMs: POSTGRES_REGISTER_TIMEOUT_MS };
     this.#clusterId = deps.clusterId;
     this.#makesTables = deps.makesTables ?? true;
@@ -132,15 +162,20 @@ export class PostgresStore {
   /** Ends all connections. */
   async close(): Promise<void> {
     clearInterval(this.#probe);
-    this.#closing ??= Promise.all([this.#read.connections.close(), this.#beat.connections.close()]);
+    this.#closing ??= Promise.all(
+      [this.#read, this.#control, this.#beat].map(({ connections }) => connections.close()),
+    );
     await this.#closing;
   }
 
-  /** Runs a command until the database decides it or its time is up; any command may be repeated. */
+  /**
+   * Runs a command until the database decides it or its time is up. It is repeated where it has changed nothing;
+   * of a commit without an answer the database is asked first.
+   */
   async #run<Result>(use: Use, command: Command<Result>): Promise<Result> {
     if (this.#closing !== undefined) throw unavailable("the metadata store is closed");
     if (this.#running >= DIRECTORY_QUEUE_MAX) {
-      throw new GroveError("OVERLOADED", "the metadata store has too much to do; try again");
+      throw overloaded();
     }
     this.#running++;
     try {
@@ -156,12 +191,15 @@ export class PostgresStore {
 
   async #repeat<Result>(use: Use, command: Command<Result>): Promise<Result> {
     const endMs = performance.now() + use.timeoutMs;
+    const asked: Asked = { unknown: undefined, isWaiting: false };
     for (let retries = 0; ; retries++) {
       try {
-        return await this.#attempt(use, command, endMs);
+        return await this.#attempt(use, command, endMs, asked);
       } catch (error) {
         const waitMs = this.#waitBefore(error, retries);
-        if (waitMs === undefined || performance.now() + waitMs >= endMs) throw error;
+        if (waitMs === undefined || performance.now() + waitMs >= endMs) {
+          throw asked.unknown ?? error;
+        }
         await new Promise((resolve) => setTimeout(resolve, waitMs));
       }
     }
@@ -169,6 +207,7 @@ export class PostgresStore {
 
   /** How long to wait before the next attempt; undefined when there is none. */
   #waitBefore(error: unknown, retries: number): number | undefined {
+    if (error instanceof UnknownCommit && this.#closing === undefined) return COMMIT_ASKED_EVERY_MS;
     if (retries >= POSTGRES_RETRIES_MAX || this.#closing !== undefined) return undefined;
     if (error instanceof ConnectFailure) {
       this.#awaySinceMs ??= performance.now();
@@ -180,8 +219,9 @@ export class PostgresStore {
     return remedyOf(error) === "none" ? undefined : 2 ** Math.min(retries, 7) * (0.5 + systemFraction() / 2);
   }
 
-  async #attempt<Result>(use: Use, command: Command<Result>, endMs: number): Promise<Result> {
+  async #attempt<Result>(use: Use, command: Command<Result>, endMs: number, asked: Asked): Promise<Result> {
     const { client, release } = await use.connections.acquire(Math.max(endMs - performance.now(), 1));
+    const begunMs = performance.now();
     let isLate = false;
     // To end a connection in a statement fails the statement, even when the server has fallen asleep.
     const timer = setTimeout(
@@ -192,10 +232,18 @@ export class PostgresStore {
       Math.max(endMs - performance.now(), 1),
     );
     try {
-      const result = await this.#transact(client, use.holds, command);
+      const { unknown } = asked;
+      const result =
+        unknown !== undefined && (await tookPlace(client, unknown))
+          ? (unknown.result as Result)
+          : await this.#transact(client, use.holds, command, asked);
       release(false);
       return result;
     } catch (error) {
+      if (error instanceof UnknownCommit) asked.unknown = error;
+      // Who has spent the time in a line says nothing of the database.
+      const hasQueued = asked.isWaiting || performance.now() - begunMs < use.timeoutMs / 2;
+      if (isLate && hasQueued) throw overloaded();
       if (isLate) throw unavailable("the metadata store's database did not answer in time");
       const isSound = isGroveError(error) || remedyOf(error) !== "reconnect";
       release(!(isSound && (use.holds === "read" || (await rolledBack(client)))));
@@ -209,18 +257,27 @@ export class PostgresStore {
     client: PoolClient,
     holds: Use["holds"],
     command: Command<Result>,
+    asked: Asked,
   ): Promise<Result> {
+    asked.unknown = undefined;
     const now = `SELECT ${this.#nowSql()} AS now_ms, (SELECT value FROM settings WHERE key = 'cluster_id') AS cluster_id`;
+    const id = holds === "all" ? `, ${TRANSACTION}` : "";
     const begin = holds === "read" ? "" : "BEGIN ISOLATION LEVEL READ COMMITTED; ";
     const lock = holds === "all" ? "SELECT value FROM settings WHERE key = 'mutex' FOR UPDATE; " : "";
+    asked.isWaiting = holds === "all";
     // Each statement after the lock sees the results of earlier holders.
-    const answers = await client.query(begin + lock + now);
+    const answers = await client.query(begin + lock + now + id).catch((error: unknown) => {
+      throw asked.isWaiting ? asLocked(error) : error;
+    });
+    asked.isWaiting = false;
     const last = (Array.isArray(answers) ? answers.at(-1) : answers) as QueryResult;
-    const { now_ms, cluster_id } = last.rows[0] as { now_ms: bigint; cluster_id: string | null };
+    const { now_ms, cluster_id, transaction } = last.rows[0] as Opened;
     // Another database stands in this one's place.
     if (this.#clusterId !== undefined && cluster_id !== this.#clusterId) throw otherStore();
     const result = await this.#follow(client, command(momentOf(Number(now_ms))));
-    if (holds !== "read") await client.query("COMMIT");
+    if (transaction !== undefined) await commit(client, transaction, result);
+    // What changes one row alone may be repeated.
+    else if (holds === "row") await client.query("COMMIT");
     return result;
   }
 
@@ -279,16 +336,23 @@ export class PostgresStore {
   /** The failure for the caller; reports the database's state to the listeners. */
   #judged(error: unknown): GroveError {
     if (isGroveError(error, "OVERLOADED")) return error;
-    const cause = error instanceof ConnectFailure ? error.cause : error;
+    const isUnknown = error instanceof UnknownCommit;
+    const cause = error instanceof ConnectFailure || isUnknown ? error.cause : error;
     if (isGroveError(cause) && !(error instanceof ConnectFailure) && cause.code !== "STORE_UNAVAILABLE") {
       // The rules of the store have refused, so the database works.
       this.#answered();
       return cause;
     }
     const failure = toStoreError(cause);
+    if (isLocked(cause) && !(error instanceof ConnectFailure)) {
+      // Another transaction is in the way, so the database works. Who cannot even look at the tables knows less.
+      this.#answered();
+      return failure;
+    }
     if (this.#closing !== undefined) return unavailable("the metadata store is closed");
     this.isRefused = isRefusal(cause);
     this.#tell({ available: false, reason: failure.message });
+    if (isUnknown) return outcomeUnknown();
     // At the start these end the process; later a caller could do nothing about them.
     const isCallers = this.#answeredMs === Number.NEGATIVE_INFINITY || failure.code === "STORE_UNAVAILABLE";
     return isCallers ? failure : unavailable(failure.message);

@@ -1,6 +1,7 @@
 // Keys of nodes that an operator has removed, refused until the node has joined anew, as plans (D19, D20).
 import { GroveError } from "#base/errors.ts";
-import { get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { dropSetting, putSetting, setting } from "#metaserver/sql/settings.ts";
+import { type Plan } from "#metaserver/sql/sql-plan.ts";
 import type { Speaker } from "./node-caller.ts";
 
 /** A setting per removed id: a new table would shut out MetaServers and consoles of the version before. */
@@ -36,18 +37,13 @@ export function* readmitNode(fsId: string, keyFingerprint: string): Plan<void> {
 }
 
 function* removedKeys(fsId: string): Plan<string[]> {
-  const row = yield* get<{ value: string }>("SELECT value FROM settings WHERE key = ?", PREFIX + fsId);
-  return row?.value.split(" ") ?? [];
+  return (yield* setting(PREFIX + fsId))?.split(" ") ?? [];
 }
 
 function* putKeys(fsId: string, keys: readonly string[]): Plan<void> {
   if (keys.length === 0) {
-    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + fsId);
+    yield* dropSetting(PREFIX + fsId);
     return;
   }
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    PREFIX + fsId,
-    keys.join(" "),
-  );
+  yield* putSetting(PREFIX + fsId, keys.join(" "));
 }

@@ -1,14 +1,19 @@
 // The commands of the metadata store about moves of roots, as plans of one transaction each.
 import { GroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
-import { get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { idBehind } from "#base/ulid.ts";
+import { all, get, getLocked, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import { changesUnderWay } from "./address-changes.ts";
 import type { NodeRecord } from "./directory.ts";
 import { drainedNodes } from "./drained-nodes.ts";
+import { endedMove, lostMove, requireSettled, settleLost } from "./lost-roots.ts";
+import { askForList, NOT_LISTED } from "./missing-lists.ts";
 import type { NodeCaller } from "./node-caller.ts";
-import { type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
+import { awaitOlderRoots, type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
 import {
+  isLost,
   isUnderWay,
+  type MoveDecision,
   type MoveOrder,
   type MoveStep,
   type NodeMove,
@@ -19,16 +24,16 @@ import {
   changeMove as change,
   countMoves,
   dropMove,
+  expectCopyAt,
   findMove,
+  MOVE_SECRET_BYTES,
+  noteArrival,
   putMove,
+  ROOT_MOVES_MAX,
   rootMoves,
 } from "./root-move-rows.ts";
 import { takeRootNumber } from "./root-numbers.ts";
 import { endLeases } from "./root-takeover.ts";
-
-/** Moves that a cluster has at once, those that wait to be confirmed included. */
-export const ROOT_MOVES_MAX = 10_000;
-const SECRET_BYTES = 16;
 
 interface RootRow {
   readonly root_id: string;
@@ -51,12 +56,15 @@ function* requireNamesHeard(nodeIds: readonly string[]): Plan<void> {
 export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<RootMove> {
   const begun = yield* findMove(owner);
   if (begun !== undefined) {
+    requireSettled(begun);
     if (begun.target === target && begun.state !== "undone") return begun;
     throw bad(`the root of ${owner} is under a move to ${begun.target} already (${begun.state})`);
   }
   const root = yield* getLocked<RootRow>("SELECT root_id, fs_id, held FROM roots WHERE owner = ?", owner);
   if (root === undefined) throw bad(`${owner} has no root`);
   if (root.held === 0n) throw bad(`the root of ${owner} is not made yet: it has nothing to move`);
+  if (root.held === NOT_LISTED)
+    throw bad(`${root.fs_id} has not listed the root of ${owner} since the metadata store was restored`);
   if (root.fs_id === target) throw bad(`the root of ${owner} is on ${target} already`);
   yield* requireNamesHeard([root.fs_id, target]);
   const known = yield* nodes(now);
@@ -64,9 +72,7 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
   if (to === undefined) throw bad(`no FileServer has registered as ${target}`);
   if (!to.live || to.draining) throw bad(`${target} does not run`);
   if ((yield* drainedNodes()).includes(target)) throw bad(`${target} is drained and takes no roots`);
-  if ((yield* countMoves()) >= ROOT_MOVES_MAX) {
-    throw new GroveError("OVERLOADED", `at most ${ROOT_MOVES_MAX} roots move at once; confirm some first`);
-  }
+  yield* requireRoomForMove();
   const move: RootMove = {
     moveId: newUlid(now),
     owner,
@@ -76,7 +82,7 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
     state: "copying",
     attempt: 0,
     number: yield* takeRootNumber(),
-    secret: systemRandom.bytes(SECRET_BYTES).toString("hex"),
+    secret: systemRandom.bytes(MOVE_SECRET_BYTES).toString("hex"),
     startedMs: Math.trunc(now.wallMs),
     changedMs: Math.trunc(now.wallMs),
     bytes: 0,
@@ -90,13 +96,11 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
 }
 
 /** Confirms or undoes. */
-export function* decideMove(
-  now: Moment,
-  owner: string,
-  decision: "confirm" | "undo",
-): Plan<RootMove | undefined> {
+export function* decideMove(now: Moment, owner: string, decision: MoveDecision): Plan<RootMove | undefined> {
   const move = yield* findMove(owner);
   if (move === undefined) return undefined;
+  if (isLost(move)) return requireSettled(yield* settleLost(now, move));
+  if (decision === "take_back") return yield* takeBack(now, move);
   const [wanted, from]: [RootMoveState, readonly RootMoveState[]] =
     decision === "confirm" ? ["confirmed", ["switched"]] : ["undone", ["copying", "frozen"]];
   if (move.state === wanted) return move;
@@ -110,18 +114,42 @@ export function* decideMove(
   return yield* change(now, move, { state: wanted, problem: "" });
 }
 
+/** Has the source serve its copy again. What the target has comes too late from then on: that is a copy of before. */
+function* takeBack(now: Moment, move: RootMove): Plan<RootMove> {
+  const { moveId, owner, rootId, source, target, state } = move;
+  if (state === "returned") return move;
+  if (state !== "switched") throw bad(`${source} keeps no copy of the root of ${owner} (${state})`);
+  const known = yield* nodes(now);
+  if (known.some(({ fsId, live }) => fsId === target && live))
+    throw bad(`${target} runs, and has the root of ${owner}: confirm the move, then move the root back`);
+  if (known.some(({ fsId, onEngine }) => fsId === source && onEngine === true))
+    throw bad(`the copy of the root of ${owner} lies in the shared engine, which gives none back`);
+  const place = [source, owner, rootId, target] as const;
+  const changes = yield* run(
+    "UPDATE roots SET fs_id = ?, version = 0 WHERE owner = ? AND root_id = ? AND fs_id = ?",
+    ...place,
+  );
+  if (changes !== 1) throw bad(`the root of ${owner} is not on ${target} any more`);
+  yield* expectCopyAt(target);
+  // The source tells them as they were.
+  yield* run("DELETE FROM grants WHERE owner = ?", owner);
+  yield* noteArrival(rootId, idBehind(moveId));
+  return yield* change(now, move, { state: "returned", ended: ["target"], problem: "" });
+}
+
 /** Moves of a node, with the other's address; also those that it may take over. */
 export function* movesOf(now: Moment, caller: NodeCaller): Plan<NodeMove[]> {
   yield* requireCaller(caller);
   const found: NodeMove[] = [];
   const known = listedOnce(now);
+  const rows = yield* all<{ fs_id: string; address: string }>("SELECT fs_id, address FROM nodes");
+  const addresses = new Map(rows.map((row) => [row.fs_id, row.address]));
   for (const stored of yield* rootMoves()) {
     const move = yield* seenBy(stored, caller, known);
     if (move === undefined) continue;
     const role = move.source === caller.fsId ? "source" : "target";
     const other = role === "source" ? move.target : move.source;
-    const node = yield* get<{ address: string }>("SELECT address FROM nodes WHERE fs_id = ?", other);
-    found.push({ ...move, role, otherAddress: node?.address ?? "" });
+    found.push({ ...move, role, otherAddress: addresses.get(other) ?? "" });
   }
   return found;
 }
@@ -135,6 +163,13 @@ export function* advanceMove(
 ): Plan<RootMove> {
   yield* requireCaller(caller);
   const move = (yield* rootMoves()).find((one) => one.moveId === moveId);
+  if (step.step === "recall") {
+    const { owner, isArriving } = step;
+    const known = isArriving ? (move ?? (yield* endedMove(now, { moveId, owner }))) : move;
+    if (isArriving && known === undefined) throw noMove();
+    if (known === undefined) return yield* recall(now, caller, { moveId, owner });
+    if (isArriving) return known;
+  }
   if (move === undefined) throw noMove();
   const stored = (yield* findMove(move.owner)) ?? move;
   const current = yield* seenBy(stored, caller, listedOnce(now));
@@ -156,17 +191,44 @@ export function* advanceMove(
       requireRole(role, "target");
       requireState(current, "copying", "frozen");
       return yield* change(now, current, { state: "frozen", attempt: current.attempt + 1 });
+    case "recall":
+      requireRole(role, "source");
+      return current;
     case "thaw":
       requireRole(role, "source");
+      if (isLost(current)) {
+        yield* settleLost(now, current);
+        // What was decided comes with the node's moves, which name the other node.
+        return current;
+      }
       if (current.state !== "frozen" || current.attempt !== step.attempt) return current;
       return yield* change(now, current, { state: "copying" });
     case "switch":
       requireRole(role, "target");
       return yield* switchTo(now, current, step.attempt);
     default:
-      requireState(current, "confirmed", "undone");
+      requireState(current, "confirmed", "undone", "returned");
       return yield* end(now, current, role);
   }
+}
+
+/** The store is an older copy that has lost a move with a frozen root: all lists are asked for, which decide it. */
+function* recall(
+  now: Moment,
+  { fsId }: NodeCaller,
+  { moveId, owner }: Pick<RootMove, "moveId" | "owner">,
+): Plan<RootMove> {
+  if ((yield* findMove(owner)) !== undefined) throw noMove();
+  const move = yield* lostMove(now, { moveId, owner, source: fsId });
+  if (move === undefined) throw noMove();
+  yield* requireRoomForMove();
+  yield* awaitOlderRoots(now);
+  return yield* settleLost(now, move);
+}
+
+function* requireRoomForMove(): Plan<void> {
+  if ((yield* countMoves()) < ROOT_MOVES_MAX) return;
+  throw new GroveError("OVERLOADED", `at most ${ROOT_MOVES_MAX} roots move at once; confirm some first`);
 }
 
 function* switchTo(now: Moment, move: RootMove, attempt: number): Plan<RootMove> {
@@ -187,6 +249,7 @@ function* switchTo(now: Moment, move: RootMove, attempt: number): Plan<RootMove>
     move.rootId,
   );
   if (changes !== 1) throw takenBack();
+  yield* noteArrival(move.rootId, move.moveId);
   const news = { left: 0, problem: "" };
   // Nothing of it is left at the source.
   if (isHandedOver) return yield* change(now, move, { ...news, state: "confirmed" });
@@ -198,6 +261,8 @@ function* end(now: Moment, move: RootMove, role: "source" | "target"): Plan<Root
   const ended = [...new Set([...move.ended, role])];
   if (ended.length < 2) return yield* change(now, move, { ended });
   yield* dropMove(move);
+  // What that one has is found as a copy from now on.
+  if (move.state === "returned") yield* askForList(move.target);
   return { ...move, ended };
 }
 

@@ -12,7 +12,12 @@ export type RootMoveState =
   /** The source may remove its copy. */
   | "confirmed"
   /** Both serve as before, and the target removes what has come. */
-  | "undone";
+  | "undone"
+  /** The source serves its copy again, since the target is lost with what has changed there. */
+  | "returned";
+
+/** What an operator decides of a move. */
+export type MoveDecision = "confirm" | "undo" | "take_back";
 
 /** A move, under the name of the root's owner. */
 export interface RootMove {
@@ -40,6 +45,16 @@ export interface RootMove {
   readonly problem: string;
   /** Sides that have ended their part. */
   readonly ended: readonly ("source" | "target")[];
+  /** Of a lost move: who lists the root, and the move that has brought it there. */
+  readonly rival?: { readonly fsId: string; readonly arrival: string } | undefined;
+}
+
+/**
+ * True for a move whose source alone knows it, since the store is an older copy: the root is frozen until lists say
+ * where it is. Its target is empty.
+ */
+export function isLost(move: Pick<RootMove, "state" | "target">): boolean {
+  return isUnderWay(move) && move.target === "";
 }
 
 /** True until a move has switched or was undone. */
@@ -47,11 +62,48 @@ export function isUnderWay({ state }: Pick<RootMove, "state">): boolean {
   return state === "copying" || state === "frozen";
 }
 
+/** True while the source removes its copy, which an operator has confirmed. */
+export function isRemovingCopy({ state, ended }: Pick<RootMove, "state" | "ended">): boolean {
+  return state === "confirmed" && !ended.includes("source");
+}
+
 /** A move as one of its nodes hears of it. */
 export interface NodeMove extends RootMove {
   readonly role: "source" | "target";
   /** Address of the other node; empty while the store does not know it. */
   readonly otherAddress: string;
+}
+
+/** A root that a move has taken from a node, by the node's own word. */
+export interface ToldDeparture {
+  readonly rootId: string;
+  /** The node that it went to. */
+  readonly target: string;
+  /** The move; the ids of later ones are greater. */
+  readonly moveId: string;
+}
+
+/** What a node tells of such roots as it registers; undefined from nodes that tell of none. */
+export interface DeparturesTold {
+  readonly departed?: readonly ToldDeparture[];
+}
+
+/** What a node tells of a root that it lists. */
+export interface ArrivalTold {
+  /** The move that brought it there last, empty for none; undefined from nodes that do not say it. */
+  readonly arrival?: string | undefined;
+}
+
+/** A copy of a root from before the move that has taken it elsewhere. */
+export interface FoundCopy {
+  readonly owner: string;
+  /** The node that has the root. */
+  readonly target: string;
+}
+
+/** Copies in the list of a registering node, which keeps them and serves them no more. */
+export interface CopiesFound {
+  readonly copies?: readonly FoundCopy[];
 }
 
 /** The wish to move a root. */
@@ -78,6 +130,8 @@ export type MoveStep =
   | { readonly step: "switch"; readonly attempt: number }
   /** A node of the shared engine goes on in the place of one that has ended, and is the target from then on. */
   | { readonly step: "adopt" }
+  /** The source has the root frozen for a move that the store has lost; or the target has it out of sight. */
+  | { readonly step: "recall"; readonly owner: string; readonly isArriving: boolean }
   /** The sender has ended its part of a move that is confirmed or undone. */
   | { readonly step: "end" };
 
@@ -113,10 +167,11 @@ export interface RootMoveStore {
    */
   beginMove(order: MoveOrder): Promise<RootMove>;
   /**
-   * Confirms a move that has switched, or undoes one that has not. Undefined when there is none. Throws
+   * Confirms a move that has switched, or undoes one that has not. Or takes the copy back into service that the
+   * source of a switched one keeps, where the target does not run. Undefined when there is none. Throws
    * BAD_ARGUMENT when it is too early or too late for that.
    */
-  decideMove(owner: string, decision: "confirm" | "undo"): Promise<RootMove | undefined>;
+  decideMove(owner: string, decision: MoveDecision): Promise<RootMove | undefined>;
   /** All moves by owner. */
   rootMoves(): Promise<RootMove[]>;
   /** Those of a node, and those whose target has ended and whose place it may take. Throws as `claimRoot` does. */

@@ -245,7 +245,7 @@ export function testRootMoves(contract: Contract): void {
 
   contract(
     "a source that has not heard of the switch yet is no sign of an older store",
-    async ({ directory }) => {
+    async ({ directory }, clock) => {
       await directory.register(registration("a", { roots: [held] }));
       await directory.register(registration("b"));
       const { moveId } = await directory.beginMove(TARGET);
@@ -253,7 +253,12 @@ export function testRootMoves(contract: Contract): void {
       await directory.advanceMove(node("b"), moveId, { step: "switch", attempt });
       const { sendFull } = await directory.heartbeat(beat("a", 1, { rootCount: 1n }));
       assert.equal(sendFull, false);
+      // After the time of a lease it has heard, unless it was away: it is asked, and nobody waits for that.
+      clock.advance(NODE_LEASE_MS);
+      assert.equal((await directory.heartbeat(beat("a", 1, { rootCount: 1n }))).sendFull, true);
+      assert.deepEqual((await directory.missingLists()).awaited, []);
       assert.equal((await directory.heartbeat(beat("a", 1, { rootCount: 2n }))).sendFull, true);
+      assert.deepEqual((await directory.missingLists()).awaited, ["a", "b"]);
     },
   );
 

@@ -2,7 +2,8 @@
 
 import { GroveError } from "#base/errors.ts";
 import { CLUSTER_ROOT_NUMBERS_FROM, ROOT_NUMBER_MAX } from "#base/limits.ts";
-import { get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { putSetting, setting } from "#metaserver/sql/settings.ts";
+import { type Plan } from "#metaserver/sql/sql-plan.ts";
 import type { HeldRoot } from "./directory.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
@@ -26,14 +27,9 @@ export function* noteRootNumbers(roots: readonly Pick<HeldRoot, "number">[]): Pl
 }
 
 function* nextNumber(): Plan<number> {
-  const row = yield* get<{ value: string }>("SELECT value FROM settings WHERE key = ?", KEY);
-  return Math.max(CLUSTER_ROOT_NUMBERS_FROM, Number(row?.value ?? 0));
+  return Math.max(CLUSTER_ROOT_NUMBERS_FROM, Number((yield* setting(KEY)) ?? 0));
 }
 
 function* putNext(number: number): Plan<void> {
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    KEY,
-    String(number),
-  );
+  yield* putSetting(KEY, String(number));
 }

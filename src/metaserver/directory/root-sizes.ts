@@ -1,6 +1,6 @@
 // Sizes of roots, which nodes tell when a command asks for them: before roots move, their room is known (D27).
 import { GroveError } from "#base/errors.ts";
-import { setting } from "#metaserver/sql/settings.ts";
+import { dropSetting, putSetting, setting } from "#metaserver/sql/settings.ts";
 import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, requireCaller } from "./node-commands.ts";
@@ -20,7 +20,7 @@ const PAGES_MAX = 5_000;
 export function* wantRootSizes(now: Pick<Moment, "wallMs">): Plan<number> {
   const before = Number((yield* setting(WANTED)) ?? "0");
   const question = Math.max(Math.trunc(now.wallMs), before + 1);
-  yield* put(WANTED, String(question));
+  yield* putSetting(WANTED, String(question));
   return question;
 }
 
@@ -37,11 +37,11 @@ export function* noteRootSizes(_now: Moment, caller: NodeCaller, told: RootSizes
   const { question, page, isLast, sizes } = told;
   if (page >= PAGES_MAX) throw new GroveError("OVERLOADED", "a node has too many roots to tell their sizes");
   if (page === 0) yield* forgetRootSizes(fsId);
-  yield* put(
+  yield* putSetting(
     `${PAGE_PREFIX}${fsId}:${page}`,
     JSON.stringify(sizes.map(({ owner, bytes }) => [owner, bytes])),
   );
-  if (isLast) yield* put(TOLD_PREFIX + fsId, String(question));
+  if (isLast) yield* putSetting(TOLD_PREFIX + fsId, String(question));
 }
 
 /** What nodes told last, by node. */
@@ -69,13 +69,5 @@ export function* rootSizes(_now?: Pick<Moment, "wallMs">): Plan<RootSizesOfNode[
 export function* forgetRootSizes(fsId: string): Plan<void> {
   const prefix = `${PAGE_PREFIX}${fsId}:`;
   yield* run("DELETE FROM settings WHERE substr(key, 1, ?) = ?", prefix.length, prefix);
-  yield* run("DELETE FROM settings WHERE key = ?", TOLD_PREFIX + fsId);
-}
-
-function* put(key: string, value: string): Plan<void> {
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    key,
-    value,
-  );
+  yield* dropSetting(TOLD_PREFIX + fsId);
 }

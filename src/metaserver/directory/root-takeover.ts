@@ -1,8 +1,10 @@
 // Takes over a registering node's list of roots, without overwriting newer state of the store (D19).
 
 import { lastEpochBefore } from "#base/limits.ts";
-import { all, type Plan, rowsOfMarks, run, type SqlValue } from "#metaserver/sql/sql-plan.ts";
+import { putSettings, settingsOf } from "#metaserver/sql/settings.ts";
+import { all, batchesOf, type Plan, rowsOfMarks, run, type SqlValue } from "#metaserver/sql/sql-plan.ts";
 import type { HeldRoot, RootConflict } from "./directory.ts";
+import { confirmListed } from "./missing-lists.ts";
 import { followSources } from "./root-move-rows.ts";
 import type { SubjectRecord } from "./subject.ts";
 
@@ -19,8 +21,9 @@ const BATCH = 500;
 
 /**
  * Records the roots and grants of a node, or a page of them. Adds a root that the store lacks, which rebuilds
- * a lost store. A root placed elsewhere yields while no node holds it there, and to a newer lease of a shared
- * engine; every other difference is a conflict, and the store's state stays.
+ * a lost store. A root placed elsewhere yields while no node holds it there, when its node was asked for it and
+ * did not list it, and to a newer lease of a shared engine. Every other difference is a conflict, and the
+ * store's state stays.
  */
 export function* registerRoots(
   fsId: string,
@@ -29,7 +32,7 @@ export function* registerRoots(
 ): Plan<RootConflict[]> {
   const conflicts: RootConflict[] = [];
   const seen = new Map<string, HeldRoot>();
-  for (const batch of inBatches(roots)) {
+  for (const batch of batchesOf(roots, BATCH)) {
     const recorded = yield* recordedOf(batch);
     const leases = yield* leasesOf(batch);
     const changed: HeldRoot[] = [];
@@ -48,7 +51,18 @@ export function* registerRoots(
       if (isNews || row?.held === 0n) changed.push(held);
       if (isNews) news.push(held);
     }
+    yield* forgetFormer(
+      changed.flatMap(({ owner, rootId }) => {
+        const former = recorded.get(rootId);
+        return former === undefined || former.owner === owner ? [] : [former];
+      }),
+    );
     if (changed.length > 0) yield* recordRoots(fsId, changed, nowWallMs);
+    yield* confirmListed(
+      batch.flatMap(({ owner }) =>
+        seen.has(owner) && (recorded.get(owner)?.held ?? 0n) > 1n ? [owner] : [],
+      ),
+    );
     const takenOver = changed.flatMap(({ owner, leaseEpoch }) => {
       const before = recorded.get(owner)?.fs_id;
       return leaseEpoch === undefined || before === undefined || before === fsId ? [] : [{ owner, before }];
@@ -95,13 +109,24 @@ function inTheWay(
   const twice = at.seen.get(owner) ?? at.seen.get(rootId);
   if (twice !== undefined) return conflict(twice.rootId, at.fsId);
   const sameId = at.recorded.get(rootId);
-  if (sameId !== undefined && sameId.owner !== owner) return conflict(sameId.root_id, sameId.fs_id);
+  // Where lists are asked for, the store is an older copy, which knows the owner by an earlier name.
+  const isAnothers = sameId !== undefined && sameId.owner !== owner && sameId.held <= 1n;
+  if (isAnothers) return conflict(sameId.root_id, sameId.fs_id);
   const known = at.recorded.get(owner);
   const isSame = known?.root_id === rootId && known.fs_id === at.fsId;
   if (known?.root_id === rootId && isTakenOver(held, at.leases)) return undefined;
-  return known === undefined || isSame || known.held === 0n
+  return known === undefined || isSame || known.held !== 1n
     ? undefined
     : conflict(known.root_id, known.fs_id);
+}
+
+/** Forgets roots under names that their owners had before; what they share comes with the list. */
+function* forgetFormer(formers: readonly RecordedRoot[]): Plan<void> {
+  if (formers.length === 0) return;
+  const owners = formers.map(({ owner }) => owner);
+  const marks = owners.map(() => "?").join(", ");
+  yield* run(`DELETE FROM grants WHERE owner IN (${marks})`, ...owners);
+  yield* run(`DELETE FROM roots WHERE owner IN (${marks})`, ...owners);
 }
 
 function* recordRoots(fsId: string, roots: readonly HeldRoot[], nowWallMs: number): Plan<void> {
@@ -130,7 +155,7 @@ function* recordGrants(roots: readonly HeldRoot[]): Plan<void> {
       grants.set(`${owner}\0${user}\0${path}`, [owner, user, path, upTo, 1]);
     }
   }
-  for (const batch of inBatches([...grants.values()])) {
+  for (const batch of batchesOf([...grants.values()], BATCH)) {
     yield* run(
       `INSERT INTO grants (owner, "user", path, version, granted) VALUES ${rowsOfMarks(batch.length, 5)}
        ON CONFLICT (owner, "user", path) DO UPDATE SET version = excluded.version, granted = 1
@@ -167,10 +192,6 @@ function* recordSubjects(roots: readonly HeldRoot[]): Plan<void> {
   );
 }
 
-function* inBatches<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let at = 0; at < items.length; at += BATCH) yield items.slice(at, at + BATCH);
-}
-
 // The epochs of roots on a shared engine: the node that took a root over overrules the lists of those before.
 
 /** A root as its node lists it. */
@@ -185,12 +206,8 @@ const PREFIX = "root_lease:";
 /** The highest epochs that were registered, by root id; a root on a node's own disk has none. */
 function* leasesOf(roots: readonly LeasedRoot[]): Plan<Map<string, bigint>> {
   const keys = roots.flatMap(({ rootId, leaseEpoch }) => (leaseEpoch === undefined ? [] : [PREFIX + rootId]));
-  if (keys.length === 0) return new Map();
-  const rows = yield* all<{ key: string; value: string }>(
-    `SELECT key, value FROM settings WHERE key IN (${keys.map(() => "?").join(", ")})`,
-    ...keys,
-  );
-  return new Map(rows.map(({ key, value }) => [key.slice(PREFIX.length), BigInt(value)]));
+  const epochs = yield* settingsOf(keys);
+  return new Map(Array.from(epochs, ([key, value]) => [key.slice(PREFIX.length), BigInt(value)]));
 }
 
 /** True for a root that its lease gives to the node that registers it, wherever the store places it. */
@@ -210,9 +227,5 @@ export function* endLeases({ rootId, number }: { rootId: string; number: number 
 }
 
 function* putLeases(leases: readonly (readonly [rootId: string, epoch: bigint])[]): Plan<void> {
-  yield* run(
-    `INSERT INTO settings (key, value) VALUES ${rowsOfMarks(leases.length, 2)}
-     ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-    ...leases.flatMap(([rootId, epoch]) => [PREFIX + rootId, String(epoch)]),
-  );
+  yield* putSettings(leases.map(([rootId, epoch]) => [PREFIX + rootId, String(epoch)]));
 }

@@ -42,10 +42,11 @@ export function testRoots(contract: Contract): void {
     assert.equal((await directory.locateRoot("u@example.com")).live, true);
     clock.advance(NODE_LEASE_MS);
     await refused("NODE_DRAINING", directory.locateRoot("v@example.com"));
-    assert.deepEqual(
-      { ...(await directory.locateRoot("u@example.com")), rootId: "" },
-      { owner: "u@example.com", rootId: "", fsId: "a", address: "a.example.com:50051", live: false },
-    );
+    const { fsId, live, isUnmade } = await directory.locateRoot("u@example.com");
+    assert.deepEqual([fsId, live, isUnmade], ["a", false, true]);
+    await directory.heartbeat(beat("a", 1));
+    await directory.claimRoot("u@example.com", { fsId: "a", epoch: 1, speaker: MOCK });
+    assert.equal((await directory.findRoot("u@example.com"))?.isUnmade, undefined);
   });
 
   contract(

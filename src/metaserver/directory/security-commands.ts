@@ -1,6 +1,7 @@
 // The commands of the metadata store about MetaServers' security events, as plans (spec 5.7, D22).
 import { GroveError } from "#base/errors.ts";
-import { all, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { dropSetting, putSetting } from "#metaserver/sql/settings.ts";
+import { all, type Plan } from "#metaserver/sql/sql-plan.ts";
 import type { SecurityReport } from "./directory.ts";
 
 /** MetaServers whose security events the metadata store keeps. */
@@ -28,13 +29,9 @@ export function* putSecurityReport({ source, document }: SecurityReport): Plan<v
   const others = (yield* securityReports()).filter((report) => report.source !== source);
   if (others.length >= METASERVERS_HEARD_MAX) {
     const silent = others.reduce((a, b) => (newestIn(b) < newestIn(a) ? b : a));
-    yield* run("DELETE FROM settings WHERE key = ?", PREFIX + silent.source);
+    yield* dropSetting(PREFIX + silent.source);
   }
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    PREFIX + source,
-    document,
-  );
+  yield* putSetting(PREFIX + source, document);
 }
 
 /** Ids of events are ordered by time; an invalid report counts as the oldest. */

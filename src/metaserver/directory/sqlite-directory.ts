@@ -29,8 +29,16 @@ import {
   type StoreState,
 } from "./directory.ts";
 import type { MissingLists } from "./missing-lists.ts";
-import type { NodeCaller } from "./node-caller.ts";
-import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
+import type { NodeCaller, NodeOfCall, Speaker } from "./node-caller.ts";
+import type {
+  MoveDecision,
+  MoveOrder,
+  MoveStep,
+  NodeMove,
+  RootMove,
+  RootSizesOfNode,
+  RootSizesPage,
+} from "./root-move.ts";
 import type { Now, SqliteStore } from "./sqlite-store.ts";
 import type { StoreCommand, WorkerReply, WorkerRequest, WorkerStart } from "./sqlite-worker.ts";
 import type {
@@ -328,6 +336,14 @@ class SqliteDirectory implements Directory {
     return this.#call("removeNode", fsId, abandonedRoots);
   }
 
+  requireNode(node: NodeOfCall): Promise<void> {
+    return this.#call("requireNode", node);
+  }
+
+  requireNotRemoved(fsId: string, speaker: Speaker): Promise<void> {
+    return this.#call("requireNotRemoved", fsId, speaker);
+  }
+
   readmitNode(fsId: string, keyFingerprint: string): Promise<void> {
     return this.#call("readmitNode", fsId, keyFingerprint);
   }
@@ -344,7 +360,7 @@ class SqliteDirectory implements Directory {
     return this.#call("beginMove", order);
   }
 
-  decideMove(owner: string, decision: "confirm" | "undo"): Promise<RootMove | undefined> {
+  decideMove(owner: string, decision: MoveDecision): Promise<RootMove | undefined> {
     return this.#call("decideMove", owner, decision);
   }
 

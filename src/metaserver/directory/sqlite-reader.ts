@@ -28,7 +28,7 @@ import { type MissingLists, missingLists } from "./missing-lists.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
-import type { MoveOrder, RootMove, RootSizesOfNode } from "./root-move.ts";
+import type { MoveDecision, MoveOrder, RootMove, RootSizesOfNode } from "./root-move.ts";
 import * as moveCommands from "./root-move-commands.ts";
 import { rootMoves } from "./root-move-rows.ts";
 import { rootSizes, wantRootSizes } from "./root-sizes.ts";
@@ -108,7 +108,7 @@ export class SqliteReader {
     return this.#write(moveCommands.beginMove(readersMoment(now), order));
   }
 
-  decideMove(now: Now, owner: string, decision: "confirm" | "undo"): RootMove | undefined {
+  decideMove(now: Now, owner: string, decision: MoveDecision): RootMove | undefined {
     return this.#write(moveCommands.decideMove(readersMoment(now), owner, decision));
   }
 

@@ -34,13 +34,21 @@ import { drainedNodes, setDrained } from "./drained-nodes.ts";
 import { changeGroups, groupBook, groupsMark } from "./group-commands.ts";
 import { giveUpRoot } from "./lost-roots.ts";
 import { awaitNodes, type MissingLists, missingLists } from "./missing-lists.ts";
-import type { NodeCaller } from "./node-caller.ts";
+import type { NodeCaller, NodeOfCall, Speaker } from "./node-caller.ts";
 import * as nodeCommands from "./node-commands.ts";
 import { removeNode } from "./node-removal.ts";
 import type { NodeRow } from "./node-row.ts";
 import { setPlacementPause } from "./placement-pauses.ts";
-import { readmitNode } from "./removed-nodes.ts";
-import type { MoveOrder, MoveStep, NodeMove, RootMove, RootSizesOfNode, RootSizesPage } from "./root-move.ts";
+import { readmitNode, requireNotRemoved } from "./removed-nodes.ts";
+import type {
+  MoveDecision,
+  MoveOrder,
+  MoveStep,
+  NodeMove,
+  RootMove,
+  RootSizesOfNode,
+  RootSizesPage,
+} from "./root-move.ts";
 import * as moveCommands from "./root-move-commands.ts";
 import { rootMoves } from "./root-move-rows.ts";
 import { noteRootSizes, rootSizes, sizesWanted, wantRootSizes } from "./root-sizes.ts";
@@ -312,6 +320,14 @@ export class SqliteStore {
     return this.#write(removeNode(this.#moment(now), fsId, abandonedRoots));
   }
 
+  requireNode(_now: Now, node: NodeOfCall): void {
+    this.#read(nodeCommands.requireCaller(node));
+  }
+
+  requireNotRemoved(_now: Now, fsId: string, speaker: Speaker): void {
+    this.#read(requireNotRemoved(fsId, speaker));
+  }
+
   readmitNode(_now: Now, fsId: string, keyFingerprint: string): void {
     this.#write(readmitNode(fsId, keyFingerprint));
   }
@@ -328,7 +344,7 @@ export class SqliteStore {
     return this.#write(moveCommands.beginMove(this.#moment(now), order));
   }
 
-  decideMove(now: Now, owner: string, decision: "confirm" | "undo"): RootMove | undefined {
+  decideMove(now: Now, owner: string, decision: MoveDecision): RootMove | undefined {
     return this.#write(moveCommands.decideMove(this.#moment(now), owner, decision));
   }
 

@@ -118,30 +118,35 @@ type StoredRoot = readonly [
   issuer?: string,
   subject?: string,
   subjectVersion?: string,
+  /** Empty for none. */
   leaseEpoch?: string,
+  arrival?: string,
 ];
 
 function toText(roots: readonly HeldRoot[]): string {
   return JSON.stringify(
-    roots.map(({ owner, rootId, version, grants, subject, leaseEpoch }) => {
+    roots.map(({ owner, rootId, version, grants, subject, leaseEpoch, arrival }) => {
       const granted = grants.map(({ path, user }) => [path, user]);
       const root = [owner, rootId, String(version), granted];
-      if (subject === undefined && leaseEpoch === undefined) return root;
+      if (subject === undefined && leaseEpoch === undefined && arrival === undefined) return root;
       const { issuer = "", subject: id = "", version: told = 0n } = subject ?? {};
-      return [...root, issuer, id, String(told), ...(leaseEpoch === undefined ? [] : [String(leaseEpoch)])];
+      const person = [issuer, id, String(told)];
+      if (arrival !== undefined) return [...root, ...person, String(leaseEpoch ?? ""), arrival];
+      return [...root, ...person, ...(leaseEpoch === undefined ? [] : [String(leaseEpoch)])];
     }),
   );
 }
 
 function fromText(text: string): HeldRoot[] {
   return (JSON.parse(text) as StoredRoot[]).map(
-    ([owner, rootId, version, granted, issuer = "", subject = "", told = "0", leaseEpoch]) => ({
+    ([owner, rootId, version, granted, issuer = "", subject = "", told = "0", leaseEpoch = "", arrival]) => ({
       owner,
       rootId,
       version: BigInt(version),
       grants: granted.map(([path, user]) => ({ path, user })),
       subject: subject === "" ? undefined : { issuer, subject, version: BigInt(told) },
-      ...(leaseEpoch === undefined ? {} : { leaseEpoch: BigInt(leaseEpoch) }),
+      ...(leaseEpoch === "" ? {} : { leaseEpoch: BigInt(leaseEpoch) }),
+      ...(arrival === undefined ? {} : { arrival }),
     }),
   );
 }

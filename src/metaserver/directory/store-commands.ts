@@ -1,7 +1,6 @@
 // The commands of the metadata store about roots and grants, as plans of one transaction each (D19).
 import { GroveError } from "#base/errors.ts";
 import { GRANTS_PER_ROOT, ROOTS_LISTED_MAX, SHARED_ROOTS_LISTED_MAX } from "#base/limits.ts";
-import { setting } from "#metaserver/sql/settings.ts";
 import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
 import { namesUpTo, requireNobodys } from "./address-changes.ts";
 import type { GrantChange, LocatedRoot, RootPlace, SharedRoot, SharePlace } from "./directory.ts";
@@ -9,11 +8,20 @@ import { drainedNodes } from "./drained-nodes.ts";
 import { mayBeLost, replaceLostRoot } from "./lost-roots.ts";
 import { requireAllLists } from "./missing-lists.ts";
 import type { NodeCaller } from "./node-caller.ts";
-import { type Moment, newUlid, nodes, requireCaller } from "./node-commands.ts";
+import { type Moment, newUlid, nodes, requireCaller, waitForUnknownNodesMs } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
 import { nobodyTakesRoots, placementPauses } from "./placement-pauses.ts";
 import { arrivesAt } from "./root-move-rows.ts";
 import { takeRootNumber } from "./root-numbers.ts";
+
+/**
+ * Ended grants of a root that stay as rows, so that no late message of an older version brings one back. A node sends
+ * a root's changes one after the other; a call that it has given up after its 10 s ends within 5 s more. Fewer than
+ * these come to the store in that time, at one in a millisecond.
+ */
+export const ENDED_GRANTS_KEPT = 10_000;
+/** As many more are there before the older ones are forgotten at once. */
+const ENDED_GRANTS_MORE = 1_000;
 
 const ROOT_COLUMNS = "r.owner, r.root_id, r.fs_id, r.held, n.address, n.last_seen_ms";
 
@@ -34,8 +42,10 @@ export function* locateRoot(now: Moment, owner: string): Plan<LocatedRoot> {
 /** The same for a node that asks, which then holds the root when it is its own. */
 export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan<LocatedRoot> {
   yield* requireCaller(caller);
-  const located = yield* locateRoot(now, owner);
-  if (located.fsId !== caller.fsId) return located;
+  const { isUnmade, ...located } = yield* locateRoot(now, owner);
+  if (located.fsId !== caller.fsId) return isUnmade === undefined ? located : { ...located, isUnmade };
+  // An older copy of the store places roots where they were: one that this node lacks may be on another.
+  if (caller.needsNumber === true) yield* requireAllLists();
   if (caller.needsNumber === true && (yield* arrivesAt(owner, caller.fsId))) {
     throw new GroveError("STARTING", "this root is arriving from another server; try again", {
       metadata: { retry_after_ms: "1000" },
@@ -142,12 +152,28 @@ export function* setGrant(now: Moment, asked: GrantChange): Plan<boolean> {
     change.version,
     change.granted ? 1 : 0,
   );
+  if (changes > 0 && !change.granted) yield* forgetOldEnds(change.owner);
   return changes > 0;
 }
 
+/** Forgets the ended grants of a root beyond the newest ones. A registration forgets all of them. */
+function* forgetOldEnds(owner: string): Plan<void> {
+  const ended = yield* get<{ count: bigint }>(
+    "SELECT COUNT(*) AS count FROM grants WHERE owner = ? AND granted = 0",
+    owner,
+  );
+  if ((ended?.count ?? 0n) <= ENDED_GRANTS_KEPT + ENDED_GRANTS_MORE) return;
+  yield* run(
+    `DELETE FROM grants WHERE owner = ? AND granted = 0 AND version <= (SELECT version FROM grants
+       WHERE owner = ? AND granted = 0 ORDER BY version DESC LIMIT 1 OFFSET ?)`,
+    owner,
+    owner,
+    ENDED_GRANTS_KEPT,
+  );
+}
+
 function* place(now: Moment, owner: string): Plan<LocatedRoot> {
-  const heldSince = yield* setting("placement_held_since_ms");
-  const waitMs = now.placementWaitMs(Number(heldSince ?? 0));
+  const waitMs = yield* waitForUnknownNodesMs(now);
   if (waitMs > 0) {
     throw new GroveError(
       "STARTING",
@@ -170,7 +196,7 @@ function* place(now: Moment, owner: string): Plan<LocatedRoot> {
     node.fsId,
     now.wallMs,
   );
-  return { owner, rootId, fsId: node.fsId, address: node.address, live: true };
+  return { owner, rootId, fsId: node.fsId, address: node.address, live: true, isUnmade: true };
 }
 
 /** The deepest shared path that covers a place; the place itself when one lies below it; else undefined. */
@@ -192,5 +218,6 @@ function* rootRow(owner: string): Plan<RootRow | undefined> {
 function toLocated(now: Moment, row: RootRow): LocatedRoot {
   const { owner, root_id: rootId, fs_id: fsId, last_seen_ms } = row;
   const live = last_seen_ms !== null && now.isLive({ fs_id: fsId, last_seen_ms });
-  return { owner, rootId, fsId, address: row.address ?? "", live };
+  const located = { owner, rootId, fsId, address: row.address ?? "", live };
+  return row.held === 0n ? { ...located, isUnmade: true } : located;
 }

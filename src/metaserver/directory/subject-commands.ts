@@ -1,7 +1,7 @@
 // The commands of the metadata store about the persons behind e-mail addresses (D21), as plans.
 import { GroveError } from "#base/errors.ts";
 import { SUBJECTS_LISTED_MAX } from "#base/limits.ts";
-import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import { all, get, type Plan, rowsOfMarks, run } from "#metaserver/sql/sql-plan.ts";
 import { wantAddress } from "./address-change-commands.ts";
 import { addressChanges, nextSubjectVersion, requireNobodys } from "./address-changes.ts";
 import type { NodeCaller } from "./node-caller.ts";
@@ -14,6 +14,9 @@ import type {
   SubjectRecord,
   SubjectsAfter,
 } from "./subject.ts";
+
+/** Addresses that one statement rebinds. */
+const REBOUND_AT_ONCE = 500;
 
 const COLUMNS = "username, issuer, subject, version";
 
@@ -92,21 +95,40 @@ export function* reboundSubjects(
  * Rebinds addresses to other persons, all or none, and returns the version. Throws BAD_ARGUMENT when one
  * belongs to another than expected.
  */
-export function* rebindSubjects(now: Moment, rebindings: readonly Rebinding[]): Plan<bigint> {
-  const version = yield* nextSubjectVersion(now.wallMs);
-  for (const { username, from, to } of rebindings) {
-    const changed = yield* run(
-      "UPDATE subjects SET issuer = ?, subject = ?, version = ? WHERE username = ? AND issuer = ? AND subject = ?",
-      to.issuer,
-      to.subject,
-      version,
+export function* rebindSubjects(
+  { wallMs }: Pick<Moment, "wallMs">,
+  rebindings: readonly Rebinding[],
+): Plan<bigint> {
+  const version = yield* nextSubjectVersion(wallMs);
+  for (let at = 0; at < rebindings.length; at += REBOUND_AT_ONCE)
+    yield* rebindSome(rebindings.slice(at, at + REBOUND_AT_ONCE), version);
+  return version;
+}
+
+/** The same for as many as one statement takes: one for each would take longer than the store waits for a command. */
+function* rebindSome(rebindings: readonly Rebinding[], version: bigint): Plan<void> {
+  const rows = rowsOfMarks(rebindings.length, 5);
+  // SQLite and PostgreSQL name the columns of VALUES alike.
+  const changed = yield* run(
+    `UPDATE subjects SET issuer = column4, subject = column5, version = ? FROM (VALUES ${rows}) AS rebound
+     WHERE subjects.username = column1 AND subjects.issuer = column2 AND subjects.subject = column3`,
+    version,
+    ...rebindings.flatMap(({ username, from, to }) => [
       username,
       from.issuer,
       from.subject,
-    );
-    if (changed === 0) {
-      throw new GroveError("BAD_ARGUMENT", `${username} is somebody else's by now; nothing was changed`);
-    }
-  }
-  return version;
+      to.issuer,
+      to.subject,
+    ]),
+  );
+  if (changed === rebindings.length) return;
+  const names = rebindings.map(({ username }) => username);
+  const own = yield* all<{ username: string }>(
+    `SELECT username FROM subjects WHERE version = ? AND username IN ${rowsOfMarks(1, names.length)}`,
+    version,
+    ...names,
+  );
+  const rebound = new Set(own.map(({ username }) => username));
+  const [other = "one of them"] = names.filter((username) => !rebound.has(username));
+  throw new GroveError("BAD_ARGUMENT", `${other} is somebody else's by now; nothing was changed`);
 }

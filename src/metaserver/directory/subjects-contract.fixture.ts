@@ -96,6 +96,10 @@ export function testSubjects(contract: Contract): void {
         goesOver("u00000@x.de", person(NEW, "u00000@x.de"), person(NEW, "0")),
       ]);
       assert.ok(second > first, "each word is newer than the one before");
+      // Where one of many is somebody else's, the others stay as they are, in whatever statement they were.
+      const third = users.map((user) => goesOver(user, person(NEW, user), person("third.example.com", user)));
+      await assert.rejects(directory.rebindSubjects(third.toReversed()), /^.*u00000@x.de is somebody/u);
+      assert.deepEqual(await directory.subjectsOf("third.example.com"), []);
       assert.equal((await directory.heartbeat(beat("a", epoch))).subjectsVersion, second);
       const page = await directory.reboundSubjects(node, { version: 0n, username: "" });
       const last = page.at(-1);

@@ -3,8 +3,15 @@ import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
-import { setting } from "#metaserver/sql/settings.ts";
-import { all, get, type Plan, run } from "#metaserver/sql/sql-plan.ts";
+import {
+  addSetting,
+  dropSetting,
+  putSetting,
+  putSettings,
+  setting,
+  settingsOf,
+} from "#metaserver/sql/settings.ts";
+import { all, batchesOf, get, type Plan } from "#metaserver/sql/sql-plan.ts";
 import type { Subject } from "./subject.ts";
 
 /** A setting, since a new table would shut out every MetaServer and console of the version before. */
@@ -28,27 +35,50 @@ export function* userStatesMark(): Plan<string> {
   return (yield* setting(MARK)) ?? "";
 }
 
+/** Decisions that one statement reads or stores. */
+const BATCH = 200;
+
 /**
  * Stores those that are newer than the known decisions about their users, with the known person, and returns
- * the valid ones. Throws BAD_ARGUMENT, OVERLOADED beyond USER_STATES_MAX.
+ * the valid ones. Throws BAD_ARGUMENT, OVERLOADED beyond USER_STATES_MAX. The number of statements does not
+ * grow with each decision: on PostgreSQL every one is a journey.
  */
 export function* putUserStates(states: readonly UserState[]): Plan<UserState[]> {
   const counting: UserState[] = [];
-  for (const unchecked of states) {
-    const state = yield* withPerson(checkedUserState(unchecked));
-    const row = yield* get<{ value: string }>(
-      "SELECT value FROM settings WHERE key = ?",
-      PREFIX + state.username,
-    );
-    const known = row === undefined ? undefined : read(row.value);
-    const later = known === undefined ? state : laterState(known, state);
-    counting.push(later);
-    if (later === known) continue;
-    if (known === undefined) yield* requireRoom();
-    yield* put(PREFIX + later.username, JSON.stringify(later));
-    yield* put(MARK, hash("sha256", (yield* userStatesMark()) + JSON.stringify(later), "hex"));
+  for (const batch of batchesOf(states, BATCH)) {
+    counting.push(...(yield* putBatch(batch.map(checkedUserState))));
   }
   return counting;
+}
+
+function* putBatch(states: readonly UserState[]): Plan<UserState[]> {
+  const persons = yield* personsOf(states);
+  const stored = yield* storedOf(states);
+  const known = new Map(stored);
+  const changed = new Map<string, UserState>();
+  const counting = states.map((state) => {
+    const { username } = state;
+    const told = withPerson(state, persons);
+    const before = known.get(username);
+    const later = before === undefined ? told : laterState(before, told);
+    if (later !== before) changed.set(username, later);
+    known.set(username, later);
+    return later;
+  });
+  const news = [...changed.keys()].filter((username) => !stored.has(username));
+  yield* requireRoomFor(news.length);
+  if (changed.size > 0) {
+    const texts = [...changed].map(([username, state]) => [username, JSON.stringify(state)] as const);
+    yield* putSettings(texts.map(([username, text]) => [PREFIX + username, text]));
+    const sum = hash("sha256", texts.map(([, text]) => text).join("\n"), "hex");
+    yield* putSetting(MARK, hash("sha256", (yield* userStatesMark()) + sum, "hex"));
+  }
+  return counting;
+}
+
+function* storedOf(states: readonly UserState[]): Plan<Map<string, UserState>> {
+  const texts = yield* settingsOf(states.map(({ username }) => PREFIX + username));
+  return new Map([...texts.values()].map(read).map((state) => [state.username, state]));
 }
 
 /**
@@ -93,36 +123,39 @@ export function* renameUserStates(from: string, to: string, nowMs: number): Plan
   yield* putUserStates(newer);
 }
 
-function* withPerson(state: UserState): Plan<UserState> {
-  // Only who is locked out is meant as a person too.
-  if (state.subject !== "" || !state.disabled) return state;
-  const person = yield* get<Subject>(
-    "SELECT issuer, subject FROM subjects WHERE username = ?",
-    state.username,
+/** True for a decision that is to get the person known: only who is locked out is meant as one too. */
+function lacksPerson({ subject, disabled }: UserState): boolean {
+  return subject === "" && disabled;
+}
+
+function* personsOf(states: readonly UserState[]): Plan<Map<string, Subject>> {
+  const names = states.filter(lacksPerson).map(({ username }) => username);
+  if (names.length === 0) return new Map();
+  const rows = yield* all<Subject & { username: string }>(
+    `SELECT username, issuer, subject FROM subjects WHERE username IN (${names.map(() => "?").join(", ")})`,
+    ...names,
   );
+  return new Map(rows.map((row) => [row.username, row]));
+}
+
+function withPerson(state: UserState, persons: ReadonlyMap<string, Subject>): UserState {
+  const person = lacksPerson(state) ? persons.get(state.username) : undefined;
   return person === undefined ? state : { ...state, issuer: person.issuer, subject: person.subject };
 }
 
-function* requireRoom(): Plan<void> {
+function* requireRoomFor(news: number): Plan<void> {
+  if (news === 0) return;
   const count = yield* get<{ count: bigint }>(
     "SELECT COUNT(*) AS count FROM settings WHERE key LIKE ?",
     `${PREFIX}%`,
   );
-  if (count === undefined || count.count < USER_STATES_MAX) return;
+  if (count === undefined || Number(count.count) + news <= USER_STATES_MAX) return;
   throw new GroveError(
     "OVERLOADED",
     `there are decisions about ${USER_STATES_MAX} users, the most that are kept`,
     {
       metadata: { limit: String(USER_STATES_MAX) },
     },
-  );
-}
-
-function* put(key: string, value: string): Plan<void> {
-  yield* run(
-    "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    key,
-    value,
   );
 }
 
@@ -141,12 +174,8 @@ export function* noticesOff(username: string): Plan<boolean> {
 /** Turns a user's notices off, or on again. */
 export function* setNoticesOff(username: string, isOff: boolean): Plan<void> {
   if (isOff) {
-    yield* run(
-      "INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING",
-      NO_NOTICES + username,
-      "off",
-    );
-  } else yield* run("DELETE FROM settings WHERE key = ?", NO_NOTICES + username);
+    yield* addSetting(NO_NOTICES + username, "off");
+  } else yield* dropSetting(NO_NOTICES + username);
 }
 
 /** Keeps what a person has said of notices under their new name. */

@@ -52,6 +52,27 @@ export function testUserStates(contract: Contract): void {
   });
 
   contract(
+    "hundreds of decisions at once are each kept as if they had come alone, twice told ones too",
+    async ({ directory }) => {
+      await directory.admitSubject("u7@x.de", { issuer: "idp.example.com", subject: "7" });
+      await directory.putUserStates([state("u3@x.de", 9)]);
+      const many = Array.from({ length: 450 }, (_, at) => state(`u${at}@x.de`, 5));
+      const again = [...many, state("u4@x.de", 6, { disabled: false })];
+      const counting = await directory.putUserStates(again);
+      assert.deepEqual(
+        [counting[3]?.version, counting[4]?.version, counting[7]?.subject, counting[450]?.version],
+        [9, 5, "7", 6],
+      );
+      const kept = new Map((await directory.userStates()).map((one) => [one.username, one]));
+      assert.equal(kept.size, 450);
+      assert.deepEqual([kept.get("u3@x.de")?.version, kept.get("u4@x.de")?.version], [9, 6]);
+      const mark = await directory.userStatesMark();
+      await directory.putUserStates(many);
+      assert.equal(await directory.userStatesMark(), mark, "nothing new");
+    },
+  );
+
+  contract(
     "what is no decision is refused, and nothing is kept of what came with it",
     async ({ directory }) => {
       await refused("BAD_ARGUMENT", directory.putUserStates([state("a@x.de", 1), state("b@x.de", 0)]));

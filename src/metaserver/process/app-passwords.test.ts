@@ -4,6 +4,7 @@ import { createPublicKey, X509Certificate } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
+import { LAST_MOMENT_MS } from "#base/limits.ts";
 import { systemRandom } from "#base/random.ts";
 import { keyFingerprint } from "#security/identity/certificate-rule.ts";
 import { makeAppPassword } from "#security/tickets/app-password.ts";
@@ -188,6 +189,8 @@ test(
     const other = user.revokeAppPassword({ which: appPassword?.id ?? "" }, signedIn("bob@example.com"));
     await refused(other, Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
     await refused(user.createAppPassword({ name: "phone" }, now), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+    const endless = { name: "endless", endsMs: BigInt(LAST_MOMENT_MS) + 1n };
+    await refused(user.createAppPassword(endless, now), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
     await refused(
       user.createAppPassword({ name: "nobody" }, signedIn("carol@example.com", { sub: undefined })),
       Code.UNAUTHENTICATED,
@@ -246,6 +249,34 @@ test(
       );
     });
     await refused(ask(ends), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+  },
+);
+
+test(
+  "what was made in the same second before a user's sessions were ended has ended with them",
+  TIMEOUT,
+  async (t) => {
+    const { door, user, clock, directory, idToken, signedIn, ...doors } = await startDoors(t);
+    const alice = "alice@example.com";
+    const password = await doors.password();
+    const { secret } = await door.openDoorSession({ idToken: idToken(alice) }, AT_HOME);
+    const ask = (appPassword: string) => door.issueTicket({ appPassword }, AT_HOME);
+    await ask(password);
+    const decided = { disabled: false, closesShares: false, version: 1, reason: "lost laptop", setAtMs: 1 };
+    const person = { username: alice, issuer: "", subject: "", setBy: "administrator" };
+    clock.advance(1);
+    await directory.putUserStates([{ ...decided, ...person, tokensFromMs: clock.wallMs() }]);
+    await until(async () => {
+      clock.advance(100);
+      return ask(password).then(
+        () => false,
+        (error: unknown) => /sign in again/.test(String(error)),
+      );
+    });
+    await refused(ask(secret), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
+    const { sessions } = await user.listBrowserSessions({}, signedIn(alice));
+    assert.deepEqual(sessions, []);
+    await ask(await doors.password(alice, { name: "afterwards" }));
   },
 );
 

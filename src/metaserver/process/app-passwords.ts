@@ -88,7 +88,7 @@ export class AppPasswords {
     if (subject === "" && !mock) throw unknown();
     const person = { username: owner, issuer, subject };
     // One from before an operator ended the user's sessions has ended with them.
-    this.#deps.userStates.requireEntry(person, createdMs);
+    this.#deps.userStates.requireEntry(person, { exactMs: createdMs });
     await this.#deps.subjects.admit(person);
     this.#noteUse(kept, door);
     return identifiedOf(kept);

@@ -104,8 +104,10 @@ export function controlRoutes(deps: ControlRoutesDeps): ControlRoutes {
       const owner = canonicalUsername(request.username);
       const restoredAtMs = request.restoredAtMs === 0n ? undefined : epochOf(request.restoredAtMs);
       const { needsNumber } = request;
-      await requireMadeGroup(deps, owner);
       const node = { fsId: request.fsId, epoch: epochOf(request.epoch), speaker, restoredAtMs, needsNumber };
+      // Before anything is noted of the person: whose certificate is left over must bind no address.
+      await directory.requireNode(node);
+      await requireMadeGroup(deps, owner);
       deps.userStates.requireEntry({ username: owner, issuer: request.issuer, subject: request.subject });
       await deps.subjects.admit({ username: owner, issuer: request.issuer, subject: request.subject });
       const { rootId, fsId, address, replacesLost, number = 0 } = await directory.claimRoot(owner, node);
@@ -177,7 +179,11 @@ function logRegistered(log: Logger, registration: NodeRegistration, lease: Lease
   const node = { node: fsId, address, epoch: lease.epoch };
   const size = page === undefined ? { roots: roots.length } : { pages: page.page + 1 };
   log.info("node_registered", { ...node, ...size, version });
-  const { conflicts } = lease;
+  const { conflicts, copies = [] } = lease;
+  for (const { owner, target } of copies.slice(0, CONFLICTS_LOGGED)) {
+    const todo = `it is kept and not served; once ${target} was looked at: grove root move ${owner} -confirm`;
+    log.error("root_copy_found", { ...node, owner, lives_on: target, of: copies.length, todo });
+  }
   for (const { owner, recordedFsId } of conflicts.slice(0, CONFLICTS_LOGGED)) {
     log.error("root_held_twice", { ...node, owner, recorded_node: recordedFsId, of: conflicts.length });
   }

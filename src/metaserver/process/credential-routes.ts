@@ -1,6 +1,7 @@
 // App passwords at a MetaServer: users make, list and revoke them; doors bring them and get tickets.
 import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
+import { LAST_MOMENT_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
 import type { AppPasswordRecord, Revocations } from "#metaserver/directory/credential-store.ts";
@@ -103,7 +104,7 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
     },
 
     async getTicketNews({ fsId, mark: known }, context) {
-      speakerFor(fsId, context, deps);
+      await directory.requireNode({ fsId, speaker: speakerFor(fsId, context, deps) });
       const { mark, value } = await revocations.read();
       const keys = signer.publicKeys().map(({ id, publicKey }) => ({ id, publicKey }));
       const clusterId = (await directory.clusterId()) ?? "";
@@ -126,8 +127,8 @@ function newRecord(
     throw new GroveError("BAD_ARGUMENT", `an app password's name has 1 to ${NAME_MAX_LENGTH} characters`);
   if (!/^[A-Za-z0-9_-]{0,64}$/.test(folderId) || folderPath.length > PATH_MAX_LENGTH)
     throw new GroveError("BAD_ARGUMENT", "folder_id is the id of no directory");
-  if (endsMs !== 0 && (!Number.isSafeInteger(endsMs) || endsMs <= nowMs))
-    throw new GroveError("BAD_ARGUMENT", "an app password ends in the future");
+  if (endsMs !== 0 && (endsMs <= nowMs || endsMs > LAST_MOMENT_MS))
+    throw new GroveError("BAD_ARGUMENT", "an app password ends in the future, at a time that a date can be");
   const made = makeAppPassword(random);
   const record: AppPasswordRecord = {
     id: made.id,

@@ -137,7 +137,7 @@ async function openSessionsOf(user: RecentUser, deps: RecentUserDeps): Promise<D
     if (record.issuer !== user.issuer || record.subject !== user.subject) return false;
     if (isSessionOver(record, nowMs)) return false;
     try {
-      userStates.requireEntry(user, record.createdMs);
+      userStates.requireEntry(user, { exactMs: record.createdMs });
       return true;
     } catch (error) {
       if (isGroveError(error)) return false;

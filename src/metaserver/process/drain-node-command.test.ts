@@ -53,7 +53,10 @@ test(
       /n1 keeps a copy of the root of ada@example\.com.*grove node drain n1 -confirm for all/,
     );
     const confirmed = await grove(["node", "drain", "n1", "-confirm"]);
-    assert.match(confirmed.out, /^n1 removes its copies of 2 roots\.\n.*grove node remove n1\n$/);
+    assert.match(
+      confirmed.out,
+      /^n1 does not run, and removes its copies of 2 roots once it does\.\nTo take it out.*grove node remove n1\n$/,
+    );
     const removed = await grove(["node", "remove", "n1"]);
     assert.equal(removed.code, 0, removed.err);
   },
@@ -70,8 +73,55 @@ test("a drain goes on where it was cut, and asks no second time", TIMEOUT, async
   assert.equal(again.code, 0, again.err);
   assert.match(again.out, /n1 has no roots left, and keeps copies of 2 roots/);
   const empty = await grove(["node", "drain", "n1", "-json"]);
-  assert.deepEqual(JSON.parse(empty.out), { node: "n1", roots_left: 0, unconfirmed: [ADA, BOB] });
+  assert.deepEqual(JSON.parse(empty.out), {
+    node: "n1",
+    roots_left: 0,
+    unconfirmed: [ADA, BOB],
+    removing: 0,
+  });
 });
+
+test("the end of a drain says what the node still has, and what is to be done then", TIMEOUT, async (t) => {
+  const { register, actAsNodes, end, grove } = await openStoreUnderCommands(t);
+  await register("n1", [ADA, BOB]);
+  await register("n2");
+  actAsNodes({ n1: SIZES, n2: [] });
+  const nothing = await grove(["node", "drain", "n1", "-confirm"]);
+  assert.equal(
+    nothing.out,
+    "No move away from n1 waits to be confirmed.\n2 roots still on n1: grove node drain n1 goes on.\n",
+  );
+  assert.equal((await grove(["node", "drain", "n1", "-yes"])).code, 0);
+  const confirmed = await grove(["node", "drain", "n1", "-confirm"]);
+  const whenRemoved =
+    "Once it has \\(grove root move shows none of them\\), stop it, wait 30 s, and: grove node remove n1";
+  assert.match(confirmed.out, new RegExp(`^n1 removes its copies of 2 roots\\.\\n${whenRemoved}\\n$`));
+  // It has no roots, and is not empty before their copies have gone.
+  const early = await grove(["node", "drain", "n1", "-yes"]);
+  assert.match(
+    early.out,
+    new RegExp(`n1 has no roots left, and still removes its copies of 2 roots\\.\\n${whenRemoved}\\n$`),
+  );
+  for (const owner of [ADA, BOB]) await end(owner);
+  const empty = await grove(["node", "drain", "n1", "-yes"]);
+  assert.match(empty.out, /n1 is empty and gets no roots\. Stop it, wait 30 s, and: grove node remove n1\n$/);
+});
+
+test(
+  "a drain within the shared engine ends without copies that would have to be removed",
+  TIMEOUT,
+  async (t) => {
+    const { register, actAsNodes, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA], { onEngine: true });
+    await register("n2", [], { onEngine: true });
+    actAsNodes({ n1: SIZES.slice(0, 1), n2: [] });
+    const drained = await grove(["node", "drain", "n1", "-yes"]);
+    assert.match(
+      drained.out,
+      /n1 is empty and gets no roots\. Stop it, wait 30 s, and: grove node remove n1\n$/,
+    );
+  },
+);
 
 test("without room nothing is begun, and the roots and the missing bytes are named", TIMEOUT, async (t) => {
   const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);

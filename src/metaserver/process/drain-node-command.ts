@@ -16,7 +16,7 @@ import {
   rootsByNode,
 } from "#metaserver/directory/moving-roots.ts";
 import { chooseNode } from "#metaserver/directory/placement.ts";
-import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
+import { isRemovingCopy, isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
 import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
 import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
@@ -240,23 +240,50 @@ class Drain {
   }
 }
 
-async function tellEnd(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
-  const kept = (await store.rootMoves()).filter(({ source, state }) => source === id && state === "switched");
-  if (flags.json)
-    return sayJson(terminal, { node: id, roots_left: 0, unconfirmed: kept.map(({ owner }) => owner) });
-  if (kept.length === 0) {
-    say(terminal, `${id} is empty and gets no roots. Stop it, wait 30 s, and: grove node remove ${id}`);
-    return;
-  }
-  say(
-    terminal,
-    `${id} has no roots left, and keeps copies of ${roots(kept.length)}. Look at them on the other nodes, then: grove node drain ${id} -confirm`,
+/** Moves away from a node that have switched. */
+interface SwitchedMoves {
+  /** That wait to be confirmed. */
+  readonly unconfirmed: readonly RootMove[];
+  /** Confirmed ones, whose copies the node still removes. */
+  readonly removing: number;
+}
+
+async function switchedMoves(id: string, store: NodeStore): Promise<SwitchedMoves> {
+  const moves = (await store.rootMoves()).filter(({ source }) => source === id);
+  const unconfirmed = moves.filter(({ state }) => state === "switched");
+  const nodes = await store.nodes();
+  const onEngine = new Set(nodes.filter((node) => node.onEngine === true).map(({ fsId }) => fsId));
+  // Between two of them nothing was copied.
+  const removing = moves.filter(
+    (move) => isRemovingCopy(move) && !(onEngine.has(id) && onEngine.has(move.target)),
   );
+  return { unconfirmed, removing: removing.length };
+}
+
+async function tellEnd(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
+  const { unconfirmed, removing } = await switchedMoves(id, store);
+  const owners = unconfirmed.map(({ owner }) => owner);
+  if (flags.json) return sayJson(terminal, { node: id, roots_left: 0, unconfirmed: owners, removing });
+  if (owners.length > 0) {
+    say(
+      terminal,
+      `${id} has no roots left, and keeps copies of ${roots(owners.length)}. Look at them on the other nodes, then: grove node drain ${id} -confirm`,
+    );
+  } else if (removing > 0) {
+    say(
+      terminal,
+      `${id} has no roots left, and still removes its copies of ${roots(removing)}.`,
+      onceRemoved(id),
+    );
+  } else say(terminal, `${id} is empty and gets no roots. Stop it, wait 30 s, and: grove node remove ${id}`);
+}
+
+function onceRemoved(id: string): string {
+  return `Once it has (grove root move shows none of them), stop it, wait 30 s, and: grove node remove ${id}`;
 }
 
 async function confirm(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
-  const moves = (await store.rootMoves()).filter(({ source }) => source === id);
-  const switched = moves.filter(({ state }) => state === "switched");
+  const { unconfirmed: switched } = await switchedMoves(id, store);
   for (const { owner } of switched) await store.decideMove(owner, "confirm");
   const left = (await rootsByNode(store)).get(id) ?? [];
   if (flags.json)
@@ -265,13 +292,30 @@ async function confirm(id: string, flags: DrainFlags, store: NodeStore, terminal
       confirmed: switched.map(({ owner }) => owner),
       roots_left: left.length,
     });
-  say(terminal, `${id} removes its copies of ${roots(switched.length)}.`);
-  if (left.length > 0) say(terminal, `${roots(left.length)} still on ${id}: grove node drain ${id} goes on.`);
-  else if ((await store.drainedNodes()).includes(id)) {
+  await tellConfirmed(id, { confirmed: switched.length, left: left.length }, store, terminal);
+}
+
+async function tellConfirmed(
+  id: string,
+  { confirmed, left }: { readonly confirmed: number; readonly left: number },
+  store: NodeStore,
+  terminal: Terminal,
+): Promise<void> {
+  const { removing } = await switchedMoves(id, store);
+  const isLive = (await store.nodes()).some(({ fsId, live }) => fsId === id && live);
+  const copies = `its copies of ${roots(removing)}`;
+  if (removing > 0)
     say(
       terminal,
-      `Once it has (grove root move shows none of them), stop it, wait 30 s, and: grove node remove ${id}`,
+      isLive ? `${id} removes ${copies}.` : `${id} does not run, and removes ${copies} once it does.`,
     );
+  else if (confirmed > 0) say(terminal, `${id} has removed its copies of ${roots(confirmed)}.`);
+  else say(terminal, `No move away from ${id} waits to be confirmed.`);
+  if (left > 0) say(terminal, `${roots(left)} still on ${id}: grove node drain ${id} goes on.`);
+  else if ((await store.drainedNodes()).includes(id)) {
+    if (!isLive)
+      say(terminal, `To take it out of the cluster, with what is on its disk: grove node remove ${id}`);
+    else say(terminal, removing > 0 ? onceRemoved(id) : `Stop it, wait 30 s, and: grove node remove ${id}`);
   }
 }
 

@@ -30,7 +30,7 @@ export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {
   /** The cluster's authority; undefined on a MetaServer without -ca_dir, which signs nothing. */
   readonly authority: Authority | undefined;
   /** The metadata store: a removed node comes back by joining. */
-  readonly directory: Pick<Directory, "readmitNode">;
+  readonly directory: Pick<Directory, "readmitNode" | "requireNotRemoved">;
   /** True for a DNS name or address of this MetaServer, which no other node gets by default. */
   readonly isOwnName: (name: string) => boolean;
 }
@@ -89,7 +89,7 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
         log.info("certificate_renewed", { door: id, peer: context.peer.address });
         return { certificate: await signAgain(authority, door) };
       }
-      const { nodeId, raw } = requireCertificate(context, deps);
+      const { nodeId, keyFingerprint, raw } = requireCertificate(context, deps);
       if (authority === undefined) throw signsNothing();
       if (nodeId === undefined || (request.nodeId !== "" && request.nodeId !== nodeId)) {
         throw new GroveError(
@@ -97,6 +97,8 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
           "only a certificate that names one node can be renewed, and for that node",
         );
       }
+      // A node may wait long before it registers first, so it need not be known.
+      await deps.directory.requireNotRemoved(nodeId, { kind: "named", keyFingerprint });
       const waitMs = renewals.take(nodeId);
       if (waitMs > 0) throw tooMany("this certificate is renewed too often", waitMs);
       const certificate = await signAgain(authority, raw);

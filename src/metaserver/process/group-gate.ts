@@ -25,6 +25,8 @@ const LOOK_INTERVAL_MS = 1_000;
 const LOOK_LIFE_MS = 10_000;
 /** People whose last token is remembered, also where it said nothing new. */
 const TOKENS_KEPT = 50_000;
+/** Later tokens that said nothing new and are on their way to the store; of more, the next call says it again. */
+const NOTES_AT_ONCE = 64;
 /** How exact the moment is at which a claim was seen last. */
 const SEEN_EVERY_MS = 24 * 60 * 60_000;
 
@@ -56,11 +58,13 @@ export class GroupGate {
   readonly #stop: () => void;
   #book: GroupBook | undefined;
   /** What claims say, by username: looked up at every call of a person. */
-  #people: ReadonlyMap<string, ClaimRecord> = new Map();
+  #people = new Map<string, ClaimRecord>();
   #roles: readonly PlacedRoles[] = [];
   #rolesMark = "";
-  /** When the latest token of a person was issued that came here; the store keeps those that said something new. */
+  /** When the latest token of a person was issued that came here; the store hears of it a moment later. */
   readonly #latestMs = new LRUCache<string, number>(atMost(TOKENS_KEPT));
+  /** Usernames of the notes that are on their way. */
+  readonly #noting = new Set<string>();
   readonly #homes = new Map<string, string>();
   #lookedMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
@@ -137,12 +141,35 @@ export class GroupGate {
     const values = groups.filter((value) => wanted.has(value));
     const known = this.#people.get(username);
     const record: ClaimRecord = { username, issuedMs, seenMs: nowMs, values };
-    if (isKnown(known, record)) return;
+    if (issuedMs < (known?.issuedMs ?? issuedMs)) return;
+    if (saysNothingNew(known, record)) {
+      if (issuedAtWallMs !== undefined && issuedMs !== known?.issuedMs)
+        void this.#note({ ...record, seenMs: known?.seenMs ?? nowMs });
+      return;
+    }
     try {
       await this.change({ kind: "person", record });
       this.#deps.log.info("group_claims_changed", { user: username, values: values.length });
     } catch (error) {
       this.#deps.log.warn("group_claims_not_kept", { user: username, error: errorText(error) });
+    }
+  }
+
+  /**
+   * Stores the issue of a later token that said nothing new, for this MetaServer after a restart and for the others:
+   * an older token changes nothing there. Nobody waits for it, and nodes need not hear. Never rejects.
+   */
+  async #note(record: ClaimRecord): Promise<void> {
+    const { username } = record;
+    if (this.#noting.size >= NOTES_AT_ONCE || this.#noting.has(username)) return;
+    this.#noting.add(username);
+    try {
+      await this.#deps.directory.changeGroups({ kind: "person", record });
+      this.#people.set(username, record);
+    } catch (error) {
+      this.#deps.log.debug("group_token_not_noted", { user: username, error: errorText(error) });
+    } finally {
+      this.#noting.delete(username);
     }
   }
 
@@ -214,12 +241,12 @@ function strongest(one: GroupRole | undefined, other: GroupRole): GroupRole {
   return one === undefined ? other : strongerRole(one, other);
 }
 
-/** True for a token that says nothing new: an older one, or one with the same values on the same day. */
-function isKnown(known: ClaimRecord | undefined, { issuedMs, seenMs, values }: ClaimRecord): boolean {
-  if (known === undefined) return values.length === 0;
-  if (issuedMs < known.issuedMs) return true;
+/** True for a token with the values of the one before on the same day. */
+function saysNothingNew(known: ClaimRecord | undefined, { seenMs, values }: ClaimRecord): boolean {
+  if (values.length === 0) return (known?.values ?? []).length === 0;
   return (
+    known !== undefined &&
     JSON.stringify(values) === JSON.stringify(known.values) &&
-    (values.length === 0 || seenMs - known.seenMs < SEEN_EVERY_MS)
+    seenMs - known.seenMs < SEEN_EVERY_MS
   );
 }

@@ -36,7 +36,7 @@ const ROLES_PER_PAGE = 4_000;
 
 /** Dependencies of the routes. */
 export interface GroupRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
-  readonly directory: Pick<Directory, "findRoot" | "locateRoot">;
+  readonly directory: Pick<Directory, "findRoot" | "locateRoot" | "requireNode">;
   readonly groups: GroupGate;
 }
 
@@ -56,7 +56,7 @@ interface Asker {
 
 /** Makes the handlers. */
 export function groupRoutes(deps: GroupRoutesDeps): GroupRoutes {
-  const { groups, log } = deps;
+  const { directory, groups, log } = deps;
   return {
     createGroup: (request, context) => create(deps, request, context),
     changeGroup: (request, context) => change(deps, request, context),
@@ -85,13 +85,14 @@ export function groupRoutes(deps: GroupRoutesDeps): GroupRoutes {
       return {};
     },
 
-    listGroupRoles(request, context) {
-      speakerFor(request.fsId, context, deps);
+    async listGroupRoles(request, context) {
+      const { fsId } = request;
+      await directory.requireNode({ fsId, speaker: speakerFor(fsId, context, deps) });
       const from = /^\d{1,7}$/.test(request.pageToken) ? Number(request.pageToken) : 0;
       if (groups.mark === "") {
         throw new GroveError("STORE_UNAVAILABLE", "the metadata store does not say who is in which group");
       }
-      return Promise.resolve({ mark: groups.mark, ...rolesPage(groups.roles, from) });
+      return { mark: groups.mark, ...rolesPage(groups.roles, from) };
     },
   };
 }
@@ -108,8 +109,10 @@ async function create(
     throw new GroveError("BAD_ARGUMENT", `there is a group ${name} already`);
   }
   const owner = groupPrincipal(name);
-  const earlier = await directory.findRoot(owner);
-  if (earlier !== undefined && !request.withFiles) {
+  const placed = await directory.findRoot(owner);
+  // A group that failed half-way has left a place without files.
+  const hasFiles = placed !== undefined && placed.isUnmade !== true;
+  if (hasFiles && !request.withFiles) {
     throw new GroveError(
       "BAD_ARGUMENT",
       `files of an earlier group ${name} are still there: create it with them, or choose another name`,
@@ -123,7 +126,7 @@ async function create(
     kind: "create",
     group: { name, createdBy: by, createdMs, members: [], claims: [] },
   });
-  log.info("group_created", { group: name, by, node: fsId, with_files: earlier !== undefined });
+  log.info("group_created", { group: name, by, node: fsId, with_files: hasFiles });
   return { group: await messageOf(deps, name, { name: by, isAdmin: true, values: [] }) };
 }
 

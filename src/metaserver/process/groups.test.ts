@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ManualClock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
+import { makeVerifiedIdentity } from "#base/verified-identity.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { UserStates } from "#security/identity/user-states.ts";
@@ -113,11 +115,23 @@ test("administrators alone make and delete groups; a member who manages adds and
   await refused(client.changeGroup(self, admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
   assert.equal((await client.navigate({ root: ATLAS }, admin)).fsId, "a");
   await client.changeGroup(self, manager);
+  await client.claimRoot({ fsId: "a", epoch: 1n, username: ATLAS });
   await client.deleteGroup({ name: "atlas" }, admin);
   assert.deepEqual(await rolesAt(client), []);
   // Another group of that name gets the files only where an administrator says so.
   await refused(client.createGroup({ name: "atlas" }, admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
   await client.createGroup({ name: "atlas", withFiles: true }, admin);
+});
+
+test("a group that could not be made is made by the next try, and has no files of an earlier one", async (t) => {
+  const { meta, client } = await start(t);
+  const changeGroups = t.mock.method(meta.directory, "changeGroups", () =>
+    Promise.reject(new GroveError("STORE_UNAVAILABLE", "the disk is full")),
+  );
+  await refused(client.createGroup({ name: "second" }, ROOT), Code.UNAVAILABLE, "STORE_UNAVAILABLE");
+  changeGroups.mock.restore();
+  const { group } = await client.createGroup({ name: "second" }, ROOT);
+  assert.equal(group?.fsId, "a");
 });
 
 test("a claim makes members at their sign-in, and the sign-in that no longer names it ends that", async (t) => {
@@ -134,7 +148,7 @@ test("a claim makes members at their sign-in, and the sign-in that no longer nam
   assert.deepEqual(await rolesAt(client), []);
   await client.getRoots({}, withGroups("dave@x.de", "eng", second));
   assert.deepEqual(await rolesAt(client), ["dave@x.de write"]);
-  meta.clock.advance(CLAIM_ROLE_LIFE_MS);
+  meta.clock.standStill(CLAIM_ROLE_LIFE_MS);
   await refused(client.navigate({ root: ATLAS }, as("eve@x.de")), Code.PERMISSION_DENIED, "NOT_SHARED");
   const { groups } = await client.listGroups({ name: "atlas" }, ROOT);
   assert.ok((groups[0]?.members[0]?.untilMs ?? 0n) <= BigInt(meta.clock.wallMs()));
@@ -149,6 +163,43 @@ test("a token from between two that said the same changes nothing, as it is olde
   assert.deepEqual(await rolesAt(client), []);
   await client.getRoots({}, withGroups("dave@x.de", ["eng"], second - 9));
   assert.deepEqual(await rolesAt(client), ["dave@x.de write"]);
+});
+
+test("an older token brings no role back after a restart or at another MetaServer", async (t) => {
+  const clock = new ManualClock();
+  const directory = await openDirectory(`sqlite:${scratchFolder("groups-")}/metadata.db`, { clock });
+  t.after(() => directory.close());
+  const created = { name: "atlas", createdBy: "root", createdMs: 1, members: [] };
+  const claims = [{ value: "eng", role: "write" as const, setBy: "root", setAtMs: 1 }];
+  await directory.changeGroups({ kind: "create", group: { ...created, claims } });
+  const gateOf = async (): Promise<GroupGate> => {
+    const userStates = { states: new UserStates() };
+    const gate = new GroupGate({ directory, groupsClaim: "groups", userStates, clock, log: silentLogger });
+    t.after(() => gate.stop());
+    await gate.look();
+    return gate;
+  };
+  const token = (age: number, ...groups: string[]): Parameters<GroupGate["heard"]>[0] => ({
+    identity: makeVerifiedIdentity({ username: "dave@x.de", issuer: "https://idp", subject: "7" }),
+    groups,
+    expiresAtWallMs: clock.wallMs() + 60_000,
+    issuedAtWallMs: clock.wallMs() - age,
+  });
+  const latest = async (): Promise<number | undefined> => (await directory.groupBook()).people[0]?.issuedMs;
+  const other = await gateOf();
+  const first = await gateOf();
+  // A person's first token that names no group counts too.
+  await first.heard(token(4_000));
+  await until(async () => (await latest()) === clock.wallMs() - 4_000);
+  await other.heard(token(5_000, "eng"));
+  await first.heard(token(2_000));
+  await until(async () => (await latest()) === clock.wallMs() - 2_000);
+  for (const gate of [other, await gateOf()]) {
+    await gate.heard(token(3_000, "eng"));
+    assert.equal(gate.roleOf("dave@x.de", "atlas"), undefined);
+  }
+  await other.heard(token(1_000, "eng"));
+  assert.equal(other.roleOf("dave@x.de", "atlas"), "write");
 });
 
 test("nobody gives a role to themselves: neither by a claim that is their own, nor by hand for when one ends", async (t) => {

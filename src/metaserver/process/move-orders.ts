@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { askTyped } from "#client/terminal/prompt.ts";
 import type { Terminal } from "#client/terminal/terminal.ts";
 import type { PlannedMove, SizedNode } from "#metaserver/directory/move-plan.ts";
+import type { RootMove } from "#metaserver/directory/root-move.ts";
 
 /** Roots that a plan lists for each pair of nodes; beyond them it says how many more. */
 const ROOTS_SHOWN = 20;
@@ -26,6 +27,11 @@ export function* planLines(moves: readonly PlannedMove[], areSizesKnown = true):
     }
     if (planned.length > ROOTS_SHOWN) yield `  … and ${planned.length - ROOTS_SHOWN} more`;
   }
+}
+
+/** Where the former node of a root that has moved keeps its copy, and of when. */
+export function copyLine({ owner, source, changedMs }: RootMove): string {
+  return `${source} keeps a copy of the root of ${owner} from before ${new Date(changedMs).toISOString().slice(0, 16).replace("T", " ")} UTC.`;
 }
 
 /** Asks the operator to type yes. Throws BAD_ARGUMENT for anything else. */

@@ -35,6 +35,11 @@ export function toRegistration(message: RegisterFileServerRequest, speaker: Spea
     diskFreeBytes: storedBytes(message.diskFree),
     diskReserveBytes: storedBytes(message.diskReserve ?? DISK_RESERVE_BYTES),
     roots: message.roots.map(toHeldRoot),
+    departed: message.departed.map(({ rootId, fsId, moveId }) => ({
+      rootId: label("root_id", rootId),
+      target: label("fs_id", fsId),
+      moveId: label("move_id", moveId),
+    })),
     page: toPage(message),
     namesVersion: namesVersionOf(message),
     ...(message.sharedEngine ? { onEngine: true as const } : {}),
@@ -89,6 +94,7 @@ function toHeldRoot(root: RootInfo): HeldRoot {
     })),
     subject: toSubject(root.issuer, root.subject, storedVersion("subject_version", root.subjectVersion)),
     number: root.rootNumber === 0 ? undefined : root.rootNumber,
+    ...(root.arrival === undefined ? {} : { arrival: label("arrival", root.arrival, { mayBeEmpty: true }) }),
     ...(root.leaseEpoch === 0n ? {} : { leaseEpoch: storedVersion("lease_epoch", root.leaseEpoch) }),
   };
 }
@@ -109,7 +115,8 @@ function person(field: string, value: string, maxLength: number): string {
   throw new GroveError("BAD_ARGUMENT", `${field} has at most ${maxLength} characters`);
 }
 
-function label(field: string, value: string, options: { readonly mayBeEmpty?: boolean } = {}): string {
+/** A short text that the store keeps. Throws BAD_ARGUMENT for blanks, other scripts, and too many characters. */
+export function label(field: string, value: string, options: { readonly mayBeEmpty?: boolean } = {}): string {
   if (value === "" && options.mayBeEmpty === true) return value;
   if (value.length <= NODE_LABEL_MAX_LENGTH && LABEL.test(value)) return value;
   throw new GroveError(

@@ -4,8 +4,12 @@ import { GroveError } from "#base/errors.ts";
 import { askTyped } from "#client/terminal/prompt.ts";
 import { note, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeRemoval, NodeStore } from "#metaserver/directory/directory.ts";
-import { bad, roots } from "./move-orders.ts";
+import type { RootMove } from "#metaserver/directory/root-move.ts";
+import { bad, copyLine, roots } from "./move-orders.ts";
 import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
+
+/** Kept copies that are named one by one. */
+const COPIES_SHOWN = 20;
 
 interface RemoveFlags extends StoreFlags {
   readonly abandonRoots: boolean;
@@ -38,8 +42,11 @@ async function remove(id: string, flags: RemoveFlags, terminal: Terminal): Promi
     if (flags.sshOnly) return removeSsh(id, flags, store, terminal);
     let removal = await store.removeNode(id);
     if (removal.outcome === "holds_roots") {
-      if (!flags.abandonRoots) throw holdsRoots(id, removal, flags, terminal);
-      await confirm(id, removal, terminal);
+      const copies = (await store.rootMoves()).filter(
+        ({ target, state }) => target === id && state === "switched",
+      );
+      if (!flags.abandonRoots) throw holdsRoots(id, removal, { copies, flags, terminal });
+      await confirm(id, removal, { copies, terminal });
       removal = await store.removeNode(id, removal.rootCount);
       if (removal.outcome === "holds_roots")
         throw bad(`${id} holds ${removal.rootCount} roots by now; nothing was removed`);
@@ -85,20 +92,51 @@ async function removeSsh(
 }
 
 /** Lists the owners of the node's roots, and returns the refusal with the remedy for each of them. */
-function holdsRoots(id: string, removal: NodeRemoval, flags: RemoveFlags, terminal: Terminal): GroveError {
-  if (!flags.json) noteOwners(removal, terminal);
+function holdsRoots(
+  id: string,
+  removal: NodeRemoval,
+  { copies, flags, terminal }: { copies: readonly RootMove[]; flags: RemoveFlags; terminal: Terminal },
+): GroveError {
+  if (!flags.json) {
+    noteOwners(removal, terminal);
+    noteCopies(copies, terminal);
+  }
+  const kept =
+    copies.length === 0
+      ? ""
+      : `. Of ${roots(copies.length)} the former node keeps a copy, which grove root move USER -take_back serves again`;
+  const alone = copies.length === 0 ? "alone" : "alone, or have changed there";
   return new GroveError(
     "BAD_ARGUMENT",
-    `${id} holds ${roots(removal.rootCount)}, whose files are on its disk alone. Start it and move them away (grove node drain ${id}), or restore ` +
-      `its newest backup and serve that as ${id} (grove backup restore). Where neither is left, -abandon_roots gives their users new, empty ones`,
-    { metadata: { roots: String(removal.rootCount), owners: removal.owners.join(",") } },
+    `${id} holds ${roots(removal.rootCount)}, whose files are on its disk ${alone}. Start it and move them away (grove node drain ${id}), or restore ` +
+      `its newest backup and serve that as ${id} (grove backup restore)${kept}. Where nothing is left, -abandon_roots gives their users new, empty ones`,
+    {
+      metadata: {
+        roots: String(removal.rootCount),
+        owners: removal.owners.join(","),
+        ...(copies.length === 0 ? {} : { copies: String(copies.length) }),
+      },
+    },
   );
 }
 
+/** Copies that an operator may take back instead. */
+function noteCopies(copies: readonly RootMove[], terminal: Terminal): void {
+  for (const move of copies.slice(0, COPIES_SHOWN))
+    note(terminal, `  ${copyLine(move)} To serve that: grove root move ${move.owner} -take_back`);
+  if (copies.length > COPIES_SHOWN) note(terminal, `  … and ${copies.length - COPIES_SHOWN} more copies`);
+}
+
 /** Asks the operator how many users lose their files. Throws BAD_ARGUMENT for another number. */
-async function confirm(id: string, removal: NodeRemoval, terminal: Terminal): Promise<void> {
+async function confirm(
+  id: string,
+  removal: NodeRemoval,
+  { copies, terminal }: { copies: readonly RootMove[]; terminal: Terminal },
+): Promise<void> {
   noteOwners(removal, terminal);
-  note(terminal, `What these users store is on ${id} alone; each gets a new, empty root.`);
+  noteCopies(copies, terminal);
+  const alone = copies.length === 0 ? `on ${id} alone` : `on ${id}, and in those copies`;
+  note(terminal, `What these users store is ${alone}; each gets a new, empty root.`);
   const typed = await askTyped(terminal, "Type their number to give them up: ");
   if (typed !== String(removal.rootCount)) throw bad("that is not their number; nothing was removed");
 }

@@ -4,6 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import { REVOKED_FILE } from "#security/authority/authority.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS } from "#security/authority/file-stamp.ts";
 import { revoke } from "#security/authority/revocations.ts";
@@ -76,6 +77,35 @@ test(
     cluster.clock.advance(CERTIFICATE_CHECK_INTERVAL_MS);
     await new Promise((resolve) => setTimeout(resolve, 50));
     await refused(client.heartbeat({ fsId: "n1", epoch: 1n }), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
+  },
+);
+
+test(
+  "a node that was taken out hears nothing, tells nothing and gets no new certificate; one that never registered gets that alone (D20)",
+  TIMEOUT,
+  async (t) => {
+    const cluster = await startCluster(t);
+    const client = cluster.connect(await cluster.join(await cluster.token("n1")));
+    const node = { fsId: "n1", epoch: 1n };
+    const decision = { username: "alice@example.com", disabled: true, version: 7n, setBy: "administrator" };
+    const calls = [
+      () => client.exchangeUserStates({ ...node, states: [decision] }),
+      () => client.listGroupRoles(node),
+      () => client.getTicketNews(node),
+      () =>
+        client.claimRoot({ ...node, username: "alice@example.com", issuer: "idp.example.com", subject: "7" }),
+    ];
+    for (const call of calls) await refused(call(), Code.UNAVAILABLE, "STARTING");
+    await client.renewCertificate({});
+    await client.registerFileServer(nodeMessage("n1"));
+    await client.getTicketNews(node);
+    cluster.clock.advance(NODE_LEASE_MS);
+    assert.equal((await cluster.directory.removeNode("n1")).outcome, "removed");
+    for (const call of [...calls, () => client.renewCertificate({})]) {
+      await refused(call(), Code.UNAUTHENTICATED, "CLIENT_CERT_REQUIRED");
+    }
+    assert.deepEqual(await cluster.directory.userStates(), []);
+    assert.equal(await cluster.directory.findSubject("alice@example.com"), undefined);
   },
 );
 

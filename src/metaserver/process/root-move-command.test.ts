@@ -1,6 +1,7 @@
 // `grove root move` on the command line, beside the MetaServer that has the store open.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { NODE_LEASE_MS } from "#base/limits.ts";
 import { until } from "#testing/until.ts";
 import { openStoreUnderCommands } from "./store-command.fixture.ts";
 
@@ -94,7 +95,7 @@ test("an undone move, unknown users and nodes, and two wishes at once say so", T
   const refusals: readonly (readonly [readonly string[], RegExp])[] = [
     [["bob@example.com", "-to", "n2"], /bob@example\.com has no root/],
     [[ADA, "-to", "n9"], /under a move to n2 already \(undone\)/],
-    [[ADA, "-to", "n2", "-confirm"], /give one of -to, -status, -confirm and -undo/],
+    [[ADA, "-to", "n2", "-confirm"], /give one of -to, -status, -confirm, -undo and -take_back/],
     [["-confirm"], /say whose root/],
     [["bob@example.com", "-confirm"], /is under no move/],
   ];
@@ -104,3 +105,43 @@ test("an undone move, unknown users and nodes, and two wishes at once say so", T
     assert.match(err, expected);
   }
 });
+
+test(
+  "where the new node is lost the kept copy is taken back, once that was asked; node remove names it before",
+  TIMEOUT,
+  async (t) => {
+    const { directory, clock, register, switchOver, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA]);
+    await register("n2");
+    const [early] = [await grove(["root", "move", ADA, "-to", "n2"])];
+    assert.equal(early.code, 0, early.err);
+    assert.match((await grove(["root", "move", ADA, "-take_back"])).err, /n1 keeps no copy .* \(copying\)/);
+    await switchOver(ADA);
+    const runs = await grove(["root", "move", ADA, "-take_back"], "yes\n");
+    assert.match(runs.err, /n2 runs, and has the root of ada@example\.com: confirm the move/);
+    clock.jumpWall(-NODE_LEASE_MS - 1_000);
+    await register("n2");
+    clock.jumpWall(NODE_LEASE_MS + 1_000);
+    const held = await grove(["node", "remove", "n2"]);
+    assert.notEqual(held.code, 0);
+    assert.match(
+      held.err,
+      /n1 keeps a copy of the root of ada@example\.com from before .* UTC\. To serve that: grove root move ada@example\.com -take_back/,
+    );
+    assert.match(
+      held.err,
+      /Of 1 root the former node keeps a copy, which grove root move USER -take_back serves again/,
+    );
+    const refused = await grove(["root", "move", ADA, "-take_back"], "no\n");
+    assert.notEqual(refused.code, 0);
+    assert.equal((await directory.findRoot(ADA))?.fsId, "n2");
+    const taken = await grove(["root", "move", ADA, "-take_back"], "yes\n");
+    assert.equal(taken.code, 0, taken.err);
+    assert.match(taken.err, /What ada@example\.com has stored on n2 since is lost/);
+    assert.equal(taken.out, `${ADA}: n1 → n2: taken back; n1 serves its copy again\n`);
+    assert.equal((await directory.findRoot(ADA))?.fsId, "n1");
+    const again = await grove(["root", "move", ADA, "-take_back"]);
+    assert.equal(again.code, 0, again.err);
+    assert.equal((await grove(["node", "remove", "n2"])).code, 0);
+  },
+);

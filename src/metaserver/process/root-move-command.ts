@@ -6,8 +6,8 @@ import { canonicalUsername } from "#base/names.ts";
 import { note, processTerminal, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { rootsByNode } from "#metaserver/directory/moving-roots.ts";
-import { isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
-import { bad } from "./move-orders.ts";
+import { isLost, isUnderWay, type RootMove } from "#metaserver/directory/root-move.ts";
+import { askToBegin, bad, copyLine } from "./move-orders.ts";
 import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
 
 /** How often a command that waits looks at the store. */
@@ -18,6 +18,7 @@ interface MoveFlags extends StoreFlags {
   readonly status: boolean;
   readonly confirm: boolean;
   readonly undo: boolean;
+  readonly takeBack: boolean;
   readonly wait: boolean;
 }
 
@@ -39,6 +40,11 @@ export function command(terminal: Terminal = processTerminal()): Command {
     .option("--status", "only show how far it is", false)
     .option("--confirm", "let the former node remove its copy of a root that has moved", false)
     .option("--undo", "give up a move that has not switched yet: everything stays where it was", false)
+    .option(
+      "--take-back",
+      "serve the copy again that the former node keeps, where the new one is lost for good; asks, since what has changed there is lost",
+      false,
+    )
     .option("--wait", "stay until the root lives on the new node", false)
     .action((user: string | undefined, flags: MoveFlags) => move(user, flags, terminal));
   return root;
@@ -53,20 +59,23 @@ Examples:
 Users go on working: for a few seconds at the end their calls wait. Nothing is deleted before -confirm.`;
 
 async function move(user: string | undefined, flags: MoveFlags, terminal: Terminal): Promise<void> {
-  const asked = [flags.to !== undefined, flags.confirm, flags.undo, flags.status].filter(Boolean).length;
-  if (asked > 1) throw bad("give one of -to, -status, -confirm and -undo");
+  const { to, confirm, undo, takeBack, status } = flags;
+  if ([to !== undefined, confirm, undo, takeBack, status].filter(Boolean).length > 1)
+    throw bad("give one of -to, -status, -confirm, -undo and -take_back");
   await withNodes(flags, async (store) => {
     if (user === undefined) {
-      if (flags.to !== undefined || flags.confirm || flags.undo) throw bad("say whose root");
+      if (to !== undefined || confirm || undo || takeBack) throw bad("say whose root");
       return show(await store.rootMoves(), flags, terminal);
     }
     const owner = canonicalUsername(user);
-    if (flags.confirm || flags.undo) {
-      const decided = await store.decideMove(owner, flags.confirm ? "confirm" : "undo");
+    if (takeBack) await askToTakeBack(owner, store, terminal);
+    if (confirm || undo || takeBack) {
+      const decision = confirm ? "confirm" : undo ? "undo" : "take_back";
+      const decided = await store.decideMove(owner, decision);
       if (decided === undefined) throw bad(`the root of ${owner} is under no move`);
       return show([decided], flags, terminal);
     }
-    if (flags.to === undefined) {
+    if (to === undefined) {
       const moves = await store.rootMoves();
       return show(
         moves.filter((one) => one.owner === owner),
@@ -74,12 +83,25 @@ async function move(user: string | undefined, flags: MoveFlags, terminal: Termin
         terminal,
       );
     }
-    const begun = await store.beginMove({ owner, target: flags.to });
+    const begun = await store.beginMove({ owner, target: to });
     const last = flags.wait ? await settled(store, begun) : begun;
     show([last], flags, terminal);
     if (last.state === "undone")
       throw bad(`the root of ${owner} stays on ${last.source}: its move was undone`);
   });
+}
+
+/** Asks, after saying what is lost. Throws BAD_ARGUMENT for anything but yes. */
+async function askToTakeBack(
+  owner: string,
+  store: Pick<NodeStore, "rootMoves">,
+  terminal: Terminal,
+): Promise<void> {
+  const move = (await store.rootMoves()).find((one) => one.owner === owner);
+  if (move?.state !== "switched") return;
+  note(terminal, copyLine(move));
+  note(terminal, `What ${owner} has stored on ${move.target} since is lost to them with that node.`);
+  await askToBegin(terminal, `Type yes to have ${move.source} serve its copy again: `);
 }
 
 /** Waits until a move has switched, or is over: then where the root lives tells how. */
@@ -107,12 +129,18 @@ function show(moves: readonly RootMove[], { json }: StoreFlags, terminal: Termin
 /** A move in one line, for people. */
 export function lineOf(move: RootMove): string {
   const { owner, source, target } = move;
+  if (isLost(move))
+    return `${owner}: frozen on ${source} for a move that this older copy of the metadata store has lost; waits: ${move.problem}`;
+  if (target === "")
+    return `${owner}: ${source} serves the root again, whose move the metadata store had lost`;
   const way = `${owner}: ${source} → ${target}`;
   switch (move.state) {
     case "switched":
       return `${way}: lives on ${target} now; ${source} keeps its copy until you confirm: grove root move ${owner} -confirm`;
     case "confirmed":
       return `${way}: confirmed; ${source} removes its copy`;
+    case "returned":
+      return `${way}: taken back; ${source} serves its copy again`;
     case "undone":
       return `${way}: undone; ${target} removes what has come`;
     default: {

@@ -12,7 +12,7 @@ import {
   type RootMoves,
 } from "#wire/proto/gen/grove/v1/root_moves_pb.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
-import { epochOf } from "./registration-message.ts";
+import { epochOf, label } from "./registration-message.ts";
 
 /** Characters of a problem that a node tells. */
 const PROBLEM_MAX_LENGTH = 200;
@@ -55,8 +55,11 @@ export function rootMoveRoutes(deps: RootMoveRoutesDeps): ServiceHandlers<typeof
     async advanceMove(request, context) {
       const caller = callerOf(request, context);
       const step = stepOf(request);
-      const { state, attempt, owner } = await directory.advanceMove(caller, request.moveId, step);
-      if (step.step !== "progress") {
+      const moveId = label("move_id", request.moveId);
+      const { state, attempt, owner } = await directory.advanceMove(caller, moveId, step);
+      // A root stays frozen for a lost move until the lists have come, for which its node asks again and again.
+      const isNews = step.step !== "progress" && !(step.step === "thaw" && state === "frozen");
+      if (isNews) {
         log.info("root_move", { owner, node: caller.fsId, step: step.step, state, attempt });
       }
       return { state, attempt };
@@ -92,6 +95,8 @@ function stepOf(request: AdvanceMoveRequest): Step {
       return { step: "thaw", attempt };
     case MoveStep.SWITCH:
       return { step: "switch", attempt };
+    case MoveStep.RECALL:
+      return { step: "recall", owner: canonicalUsername(request.owner), isArriving: request.arriving };
     case MoveStep.END:
       return { step: "end" };
     case MoveStep.ADOPT:

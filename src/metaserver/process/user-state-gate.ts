@@ -3,10 +3,13 @@ import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { UserState } from "#base/user-state.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
-import { type Entrant, UserStates } from "#security/identity/user-states.ts";
+import { type Entrant, type MadeAt, UserStates } from "#security/identity/user-states.ts";
 
 /** Interval of the checks for decisions that another MetaServer, or an operator, has put into the store. */
 export const USER_STATES_LOOK_INTERVAL_MS = 1_000;
+
+/** Decisions that one command gives to the store, each with a time of its own. */
+const PUT_AT_ONCE = 200;
 
 /** Dependencies of the gate. */
 export interface UserStateGateDeps {
@@ -30,8 +33,8 @@ export class UserStateGate {
   }
 
   /** Throws USER_DISABLED for a locked user, TOKEN_REJECTED for a token from before sessions were ended. */
-  requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
-    this.states.requireEntry(entrant, issuedAtWallMs);
+  requireEntry(entrant: Entrant, made?: MadeAt): void {
+    this.states.requireEntry(entrant, made);
   }
 
   /**
@@ -68,7 +71,10 @@ export class UserStateGate {
     const stored = await directory.userStates();
     this.states.take(this.states.news(stored));
     const missing = new UserStates(stored).news(this.states.list());
-    if (missing.length > 0) await directory.putUserStates(missing);
-    else this.#mark = mark;
+    if (missing.length === 0) this.#mark = mark;
+    // What is stored stays so when the time of a later slice is over: the next look has the rest.
+    for (let at = 0; at < missing.length; at += PUT_AT_ONCE) {
+      await directory.putUserStates(missing.slice(at, at + PUT_AT_ONCE));
+    }
   }
 }

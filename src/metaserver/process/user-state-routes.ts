@@ -12,12 +12,13 @@ import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { requestedUserState, userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import { type AdministratorDeps, requireAdministrator } from "./administrator.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
+import { epochOf } from "./registration-message.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
 
 /** Dependencies of the routes. */
 export interface UserStateRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
   readonly userStates: UserStateGate;
-  readonly directory: Pick<Directory, "nodes">;
+  readonly directory: Pick<Directory, "nodes" | "requireNode">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -34,7 +35,8 @@ export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
   const { states } = userStates;
   return {
     async exchangeUserStates(request, context) {
-      speakerFor(request.fsId, context, deps);
+      const speaker = speakerFor(request.fsId, context, deps);
+      await directory.requireNode({ fsId: request.fsId, epoch: epochOf(request.epoch), speaker });
       if (request.states.length > USER_STATES_PER_MESSAGE) {
         throw new GroveError("BAD_ARGUMENT", `at most ${USER_STATES_PER_MESSAGE} decisions in one message`);
       }

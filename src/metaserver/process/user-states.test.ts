@@ -3,12 +3,15 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
+import { GroveError } from "#base/errors.ts";
+import { silentLogger } from "#base/log.ts";
 import { digestOfStates, type UserState } from "#base/user-state.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { as, nodeMessage, startForTest } from "./meta-server.fixture.ts";
-import { USER_STATES_LOOK_INTERVAL_MS } from "./user-state-gate.ts";
+import { USER_STATES_LOOK_INTERVAL_MS, UserStateGate, type UserStateGateDeps } from "./user-state-gate.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
 const BY_PASSWORD = { metadata: { "x-admin-password-hash": HASH } };
@@ -183,4 +186,28 @@ test("a root that is handed over is found by both users, until it is ended", asy
   meta.clock.advance(60_000);
   assert.equal(await reasonOf(way()), "NOT_SHARED");
   assert.deepEqual(await rows(heir), [[heir, "/", 0]]);
+});
+
+test("a store that has lost all decisions gets them back in slices, also over a failure between two", async () => {
+  const clock = new ManualClock();
+  const stored = new Map<string, UserState>();
+  const slices: number[] = [];
+  let fails = 1;
+  const directory: UserStateGateDeps["directory"] = {
+    putUserStates: async (states) => {
+      slices.push(states.length);
+      if (slices.length === 3 && fails-- > 0) throw new GroveError("STORE_UNAVAILABLE", "away");
+      for (const one of states) stored.set(one.username, one);
+      return Promise.resolve([...states]);
+    },
+    userStates: () => Promise.resolve([...stored.values()]),
+    userStatesMark: () => Promise.resolve(`mark ${stored.size}`),
+  };
+  const gate = new UserStateGate({ directory, clock, log: silentLogger });
+  const states = Array.from({ length: 550 }, (_, at) => state(`u${at}@example.com`));
+  gate.states.take(states);
+  for (let look = 0; look < 3; look++) await gate.look();
+  gate.stop();
+  assert.equal(stored.size, 550);
+  assert.deepEqual(slices, [200, 200, 150, 150]);
 });

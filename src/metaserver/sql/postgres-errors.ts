@@ -57,6 +57,21 @@ export function isRefusal(error: unknown): boolean {
   return REFUSED.has(codeOf(error)) || (error instanceof GroveError && error.code !== "STORE_UNAVAILABLE");
 }
 
+/** SQLSTATE: another transaction has kept a lock for too long. */
+const LOCKED = "55P03";
+/** SQLSTATE: a statement took too long. */
+const CANCELLED = "57014";
+
+/** True when another transaction has kept a lock for too long: the database itself answers. */
+export function isLocked(error: unknown): boolean {
+  return codeOf(error) === LOCKED;
+}
+
+/** The failure of a statement that does nothing but wait for a lock: who waits in a line waits more than once. */
+export function asLocked(error: unknown): unknown {
+  return codeOf(error) === CANCELLED ? Object.assign(new Error("locked"), { code: LOCKED }) : error;
+}
+
 /** The failure as a GroveError. */
 export function toStoreError(error: unknown): GroveError {
   if (error instanceof GroveError) return error;
@@ -74,6 +89,11 @@ function codeOf(error: unknown): string {
 /** Undefined table stands for everything that was moved: the next connection checks what is there. */
 export function otherStore(): Error {
   return Object.assign(new Error("the database is another one"), { code: "42P01" });
+}
+
+/** More to do than there is time for; says nothing of the database. */
+export function overloaded(): GroveError {
+  return new GroveError("OVERLOADED", "the metadata store has too much to do; try again");
 }
 
 /** A store that cannot be used now. */

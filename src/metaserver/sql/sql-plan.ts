@@ -47,3 +47,8 @@ export function rowsOfMarks(rows: number, columns: number): string {
   const row = `(${Array.from({ length: columns }, () => "?").join(", ")})`;
   return Array.from({ length: rows }, () => row).join(", ");
 }
+
+/** The items in batches of at most that many, one for each statement. */
+export function* batchesOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+}

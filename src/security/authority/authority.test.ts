@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { chmod, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { chmod, chown, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -33,6 +33,20 @@ test("the authority is made once, with a private key file, and is the same ever 
   assert.equal(certificate.ca, true);
   assert.equal(certificate.publicKey.asymmetricKeyDetails?.namedCurve, "prime256v1");
   assert.ok(Math.abs(first.notAfterWallMs - clock.wallMs() - AUTHORITY_LIFETIME_MS) < 1_000);
+});
+
+test("what root signs in a service's authority is on record for the service too", {
+  skip: process.getuid?.() === 0 ? false : "needs root",
+}, async () => {
+  const folder = temporaryFolder();
+  const authority = await loadOrCreateAuthority(folder, { clock: new ManualClock() });
+  await chown(folder, 64_242, 64_243);
+  await authority.issueNodeCertificate({ id: "node-1" });
+  const [name = ""] = await readdir(join(folder, "issued"));
+  for (const path of [join(folder, "issued"), join(folder, "issued", name)]) {
+    const { uid, gid } = await stat(path);
+    assert.deepEqual([uid, gid], [64_242, 64_243], path);
+  }
 });
 
 test("a node certificate carries its names, addresses and both uses for 90 days (D20)", async () => {

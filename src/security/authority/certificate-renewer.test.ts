@@ -2,7 +2,7 @@
 // and renewal is in time.
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -196,14 +196,13 @@ test("from 14 days before the end on there is one line a day, and none before (B
   assert.equal(warnings(), 3);
 });
 
-test("a renewed certificate that cannot be saved is used all the same, and not lost to the old file", async (t) => {
+test("a renewed certificate that cannot be saved is used all the same, not lost to the old file, and saved later", async (t) => {
   const { renewer, paths, clock, events } = await setUp(t);
   const first = serialOf(renewer.material.cert);
   // A folder in the file's place: the rename fails.
   await rm(paths.cert);
   await writeFile(paths.cert, "x");
   await rm(paths.cert);
-  const { mkdir } = await import("node:fs/promises");
   await mkdir(join(paths.cert, "x"), { recursive: true });
   clock.jumpWall(61 * DAY_MS);
   await renewer.check();
@@ -212,6 +211,28 @@ test("a renewed certificate that cannot be saved is used all the same, and not l
   assert.notEqual(second, first);
   await renewer.check();
   assert.equal(serialOf(renewer.material.cert), second);
+  await rm(paths.cert, { recursive: true });
+  clock.advance(60_000);
+  await renewer.check();
+  // What a restart reads.
+  assert.equal(serialOf(await readFile(paths.cert, "utf8")), second);
+});
+
+test("a renewed certificate that waits for the disk is not written over files that an operator is replacing", async (t) => {
+  const { renewer, paths, authority, clock, given } = await setUp(t);
+  await rm(paths.cert);
+  await mkdir(join(paths.cert, "x"), { recursive: true });
+  clock.jumpWall(61 * DAY_MS);
+  await renewer.check();
+  const next = await authority.issueNodeCertificate({ id: "n" });
+  await rm(paths.cert, { recursive: true });
+  await writeFile(paths.cert, next.certificatePem);
+  clock.advance(60_000);
+  await renewer.check();
+  assert.equal(await readFile(paths.cert, "utf8"), next.certificatePem);
+  await writeFile(paths.key, next.keyPem);
+  await renewer.check();
+  assert.equal(given.at(-1)?.cert, next.certificatePem);
 });
 
 test("it looks by itself, every five seconds", async (t) => {

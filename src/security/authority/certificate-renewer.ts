@@ -7,7 +7,7 @@ import { DAY_MS } from "#base/duration.ts";
 import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp } from "./file-stamp.ts";
+import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp, stampOfFiles } from "./file-stamp.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-material.ts";
 
 /** Renewal begins when this part of a certificate's life is left. */
@@ -17,6 +17,8 @@ const JITTER = 0.05;
 /** Pause between renewal attempts: a tenth of the time left, within these bounds. */
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 3_600_000;
+/** Pause between tries to write a renewed certificate that the disk has refused. */
+const SAVE_RETRY_MS = 60_000;
 /** Short-lived certificates are checked more often: this many times in a life. */
 const CHECKS_PER_LIFE = 60;
 const CHECK_MIN_MS = 100;
@@ -48,6 +50,9 @@ export class CertificateRenewer {
   #endMs = 0;
   #renewFromMs = 0;
   #retryFromSteadyMs = 0;
+  /** True while the renewed certificate is in memory alone: a restart would read the one before. */
+  #isUnsaved = false;
+  #saveFromSteadyMs = 0;
   #problem: string | undefined;
   #warnedDay: number | undefined;
   #working: Promise<void> = Promise.resolve();
@@ -90,6 +95,7 @@ export class CertificateRenewer {
   check(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#follow();
+      await this.#saveAgain();
       await this.#renewInTime();
       this.#warn();
     });
@@ -129,7 +135,9 @@ export class CertificateRenewer {
       if ((await stampOf(paths)) !== stamp) return;
       this.#seen = stamp;
       this.#problem = undefined;
-      if (!isSame(material, this.#current)) this.#use(material, "files");
+      if (isSame(material, this.#current)) return;
+      this.#isUnsaved = false;
+      this.#use(material, "files");
     } catch (error) {
       // The current one stays; the problem is logged once for each state of the files.
       const problem = errorText(error);
@@ -145,11 +153,7 @@ export class CertificateRenewer {
     try {
       const material = { ...this.#current, cert: await renew(this.#current) };
       checkTlsMaterial(material, paths, clock.wallMs());
-      // The key stays, so that one rename changes certificate and key from one good state to the next.
-      await writeFileAtomic(paths.cert, material.cert, { mode: 0o644 }).catch((error: unknown) => {
-        log.error("certificate_not_saved", { error: errorText(error) });
-      });
-      this.#seen = await stampOf(paths);
+      await this.#save(material.cert);
       this.#use(material, "renewed");
     } catch (error) {
       const leftMs = this.#endMs - clock.wallMs();
@@ -161,6 +165,29 @@ export class CertificateRenewer {
         error: errorText(error),
       });
     }
+  }
+
+  /** Files that somebody has changed meanwhile are theirs to complete: nothing is written over them. */
+  async #saveAgain(): Promise<void> {
+    const { paths, clock } = this.#deps;
+    if (!this.#isUnsaved || clock.steadyMs() < this.#saveFromSteadyMs) return;
+    const isGone = (await fileStamp(paths.cert)) === "none";
+    if (isGone || (await stampOf(paths)) === this.#seen) await this.#save(this.#current.cert);
+  }
+
+  /** Writes the renewed certificate; while the disk refuses it, later checks try again. */
+  async #save(certificatePem: string): Promise<void> {
+    const { paths, clock, log } = this.#deps;
+    try {
+      // The key stays, so that one rename changes certificate and key from one good state to the next.
+      await writeFileAtomic(paths.cert, certificatePem, { mode: 0o644 });
+      this.#isUnsaved = false;
+    } catch (error) {
+      this.#isUnsaved = true;
+      this.#saveFromSteadyMs = clock.steadyMs() + SAVE_RETRY_MS;
+      log.error("certificate_not_saved", { error: errorText(error) });
+    }
+    this.#seen = await stampOf(paths);
   }
 
   #use(material: TlsMaterial, why: "files" | "renewed"): void {
@@ -199,5 +226,5 @@ function isSame(a: TlsMaterial, b: TlsMaterial): boolean {
 }
 
 async function stampOf({ cert, key, ca }: TlsPaths): Promise<string> {
-  return (await Promise.all([cert, key, ca].map(fileStamp))).join(" ");
+  return await stampOfFiles([cert, key, ca]);
 }

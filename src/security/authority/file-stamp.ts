@@ -9,3 +9,8 @@ export async function fileStamp(path: string): Promise<string> {
   const stats = await stat(path).catch(() => undefined);
   return stats === undefined ? "none" : `${stats.mtimeMs}|${stats.ctimeMs}|${stats.size}|${stats.ino}`;
 }
+
+/** The same of several files together. */
+export async function stampOfFiles(paths: readonly string[]): Promise<string> {
+  return (await Promise.all(paths.map(fileStamp))).join(" ");
+}

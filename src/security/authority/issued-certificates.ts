@@ -1,11 +1,9 @@
 // Records the signed certificates of an authority: a file for each, so that concurrent processes need no
 // lock.
 import { X509Certificate } from "node:crypto";
-import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
-import { writeFileAtomic } from "#os/atomic-file.ts";
-import { makePrivateFolder } from "#os/private-folder.ts";
+import { OwnedFolder } from "#os/folder-owner.ts";
 
 /** Default life of a node's certificate (decision D20): 90 days. */
 export const NODE_CERTIFICATE_LIFETIME_MS: number = 90 * 86_400_000;
@@ -29,21 +27,19 @@ export interface IssuedRecord {
 
 /** The folder of signed certificates. */
 export class IssuedCertificates {
-  readonly #folder: string;
+  readonly #folder: OwnedFolder;
 
   constructor(folder: string) {
-    this.#folder = folder;
+    this.#folder = new OwnedFolder(folder, FILE);
   }
 
   /**
    * Adds a certificate; those that ended more than 30 days ago are removed. Throws OVERLOADED beyond 100,000.
    */
   async add(certificatePem: string, nowWallMs: number): Promise<void> {
-    makePrivateFolder(this.#folder);
-    const names = await this.#names();
-    if (names.length >= ISSUED_CERTIFICATES_MAX) {
+    if ((await this.#folder.names()).length >= ISSUED_CERTIFICATES_MAX) {
       await this.#forgetEnded(nowWallMs);
-      if ((await this.#names()).length >= ISSUED_CERTIFICATES_MAX) {
+      if ((await this.#folder.names()).length >= ISSUED_CERTIFICATES_MAX) {
         throw new GroveError(
           "OVERLOADED",
           `the authority has ${ISSUED_CERTIFICATES_MAX} certificates that still count`,
@@ -51,7 +47,7 @@ export class IssuedCertificates {
       }
     }
     const serial = normalSerial(new X509Certificate(certificatePem).serialNumber);
-    await writeFileAtomic(join(this.#folder, `${serial}.crt`), certificatePem, { mode: 0o600 });
+    await this.#folder.replace(`${serial}.crt`, certificatePem);
   }
 
   /**
@@ -60,7 +56,7 @@ export class IssuedCertificates {
   async list(nowWallMs: number): Promise<IssuedRecord[]> {
     await this.#forgetEnded(nowWallMs);
     const records: IssuedRecord[] = [];
-    for (const name of await this.#names()) {
+    for (const name of await this.#folder.names()) {
       const record = await this.#read(name);
       if (record !== undefined) records.push(record);
     }
@@ -70,25 +66,17 @@ export class IssuedCertificates {
   }
 
   async #forgetEnded(nowWallMs: number): Promise<void> {
-    for (const name of await this.#names()) {
+    for (const name of await this.#folder.names()) {
       const record = await this.#read(name);
       if (record !== undefined && record.notAfterWallMs < nowWallMs - ISSUED_KEPT_AFTER_END_MS) {
-        await rm(join(this.#folder, name), { force: true });
+        await this.#folder.remove(name);
       }
     }
   }
 
-  async #names(): Promise<string[]> {
-    const names = await readdir(this.#folder).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw error;
-    });
-    return names.filter((name) => FILE.test(name));
-  }
-
   async #read(name: string): Promise<IssuedRecord | undefined> {
     try {
-      const certificatePem = await readFile(join(this.#folder, name), "utf8");
+      const certificatePem = await readFile(this.#folder.pathOf(name), "utf8");
       const certificate = new X509Certificate(certificatePem);
       return {
         serial: normalSerial(certificate.serialNumber),

@@ -1,7 +1,7 @@
 // Tests of one-time tokens: single use, also under concurrency, in time, for their id only, and stored
 // hashed.
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { chown, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -33,6 +33,19 @@ test("a token is good once: of ten at the same time one gets it (D20)", async ()
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
   for (const outcome of outcomes) if (outcome.status === "rejected") assert.ok(rejected(outcome.reason));
   await assert.rejects(tokens.check(token), rejected);
+});
+
+test("a token that root makes in a service's authority is one that the service can read", {
+  skip: process.getuid?.() === 0 ? false : "needs root",
+}, async () => {
+  const { tokens, folder } = await setUp();
+  await chown(folder, 64_242, 64_243);
+  await tokens.make({ fingerprint: FINGERPRINT, id: "n1", lifetimeMs: 60_000 });
+  const [name = ""] = await readdir(join(folder, "tokens"));
+  for (const path of [join(folder, "tokens"), join(folder, "tokens", name)]) {
+    const { uid, gid } = await stat(path);
+    assert.deepEqual([uid, gid], [64_242, 64_243], path);
+  }
 });
 
 test("a token ends at its time, and a wrong secret, an unknown selector and a used one are answered alike", async () => {

@@ -1,14 +1,13 @@
 // One-time tokens for a new node's first certificate (D20): made here, stored hashed, used once.
 import { createHash, randomBytes } from "node:crypto";
-import { readdir, readFile, rename, rm } from "node:fs/promises";
+import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
 import { GroveError } from "#base/errors.ts";
 import { JOIN_TOKEN_LIFETIME_MAX_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
-import { createPrivateFile } from "#os/private-file.ts";
-import { makePrivateFolder } from "#os/private-folder.ts";
+import { OwnedFolder } from "#os/folder-owner.ts";
 
 /** Unused join tokens at a time. */
 export const JOIN_TOKENS_MAX = 1_000;
@@ -63,17 +62,17 @@ export function parseJoinToken(text: string): JoinToken {
 
 /** The tokens of an authority, in a folder of its own beside the key. */
 export class JoinTokens {
-  readonly #folder: string;
+  readonly #folder: OwnedFolder;
   readonly #clock: Pick<Clock, "wallMs">;
 
   constructor(authorityFolder: string, clock: Pick<Clock, "wallMs">) {
-    this.#folder = join(authorityFolder, "tokens");
+    this.#folder = new OwnedFolder(join(authorityFolder, "tokens"), FILE);
     this.#clock = clock;
   }
 
   /**
    * Makes a token for lifetimeMs (at most a week), for one node id and the given hosts. Only its hash is
-   * kept.
+   * kept. One that root makes can be read by the authority's owner, as which the MetaServer runs.
    */
   async make(order: {
     readonly fingerprint: string;
@@ -85,9 +84,8 @@ export class JoinTokens {
       throw new GroveError("BAD_ARGUMENT", "a join token lives for at most a week");
     }
     const id = order.id === undefined ? undefined : checkedNodeId(order.id);
-    makePrivateFolder(this.#folder);
     await this.#forgetEnded();
-    if ((await this.#files()).length >= JOIN_TOKENS_MAX) {
+    if ((await this.#folder.names()).length >= JOIN_TOKENS_MAX) {
       throw new GroveError("OVERLOADED", `${JOIN_TOKENS_MAX} join tokens wait to be used already`);
     }
     const selector = randomBytes(8).toString("hex");
@@ -99,7 +97,7 @@ export class JoinTokens {
       hosts: order.hosts?.map((host) => host.toLowerCase()) ?? null,
       ends_unix_ms: Math.trunc(this.#clock.wallMs() + order.lifetimeMs),
     };
-    await createPrivateFile(join(this.#folder, `${selector}.json`), `${JSON.stringify(stored)}\n`);
+    await this.#folder.create(`${selector}.json`, `${JSON.stringify(stored)}\n`);
     return `gjt_${selector}.${secret}.${order.fingerprint}${id === undefined ? "" : `.${id}`}`;
   }
 
@@ -121,22 +119,21 @@ export class JoinTokens {
    * TOKEN_REJECTED.
    */
   async use(token: Pick<JoinToken, "selector">): Promise<void> {
-    const path = join(this.#folder, `${token.selector}.json`);
-    const used = join(this.#folder, `${token.selector}.used`);
+    const used = `${token.selector}.used`;
     try {
       // Only one rename of a file succeeds.
-      await rename(path, used);
+      await rename(this.#folder.pathOf(`${token.selector}.json`), this.#folder.pathOf(used));
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") throw rejected();
       throw cause;
     }
-    await rm(used, { force: true });
+    await this.#folder.remove(used);
   }
 
   async #read(selector: string): Promise<StoredToken | undefined> {
     try {
       const stored = JSON.parse(
-        await readFile(join(this.#folder, `${selector}.json`), "utf8"),
+        await readFile(this.#folder.pathOf(`${selector}.json`), "utf8"),
       ) as Partial<StoredToken>;
       const { secret_sha256: hash, id = null, hosts = null, ends_unix_ms: endsMs, schema } = stored;
       if (schema !== 1 || typeof endsMs !== "number" || typeof hash !== "string") return undefined;
@@ -152,17 +149,13 @@ export class JoinTokens {
   }
 
   async #forgetEnded(): Promise<void> {
-    for (const name of await this.#files()) {
+    for (const name of await this.#folder.names()) {
       const [, selector = "", kind] = FILE.exec(name) ?? [];
       const stored = kind === "json" ? await this.#read(selector) : undefined;
       if (stored === undefined || stored.ends_unix_ms <= this.#clock.wallMs()) {
-        await rm(join(this.#folder, name), { force: true });
+        await this.#folder.remove(name);
       }
     }
-  }
-
-  async #files(): Promise<string[]> {
-    return (await readdir(this.#folder)).filter((name) => FILE.test(name));
   }
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { changeAlone } from "#os/file-lock.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp } from "./file-stamp.ts";
 import { normalSerial } from "./issued-certificates.ts";
@@ -41,16 +42,27 @@ export async function readRevoked(path: string): Promise<ReadonlySet<string>> {
   return revoked;
 }
 
-/** Adds a serial number to the list, with a comment. */
+/**
+ * Adds a serial number to the list, with a comment; calls at once, of several processes, take turns. Throws the
+ * system's error for a list that it cannot read, and DATA_IN_USE when another call takes longer than ten seconds.
+ */
 export async function revoke(path: string, serial: string, note: string): Promise<void> {
   makePrivateFolder(dirname(path));
-  await removeLeftovers(path);
-  const before = await readFile(path, "utf8").catch(
-    () => "# Serial numbers of certificates that no longer count.\n",
+  await changeAlone(
+    `${path}.lock`,
+    `${path} is being changed by another process; once that has ended, revoke ${serial} again`,
+    () => addEntry(path, `${serial} ${note}`),
   );
-  await writeFileAtomic(path, `${before}${before.endsWith("\n") ? "" : "\n"}${serial} ${note}\n`, {
-    mode: 0o644,
+}
+
+async function addEntry(path: string, entry: string): Promise<void> {
+  await removeLeftovers(path);
+  const before = await readFile(path, "utf8").catch((error: unknown) => {
+    // Any other failure must not put an empty list in the place of one that is there.
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return "# Serial numbers of certificates that no longer count.\n";
   });
+  await writeFileAtomic(path, `${before}${before.endsWith("\n") ? "" : "\n"}${entry}\n`, { mode: 0o644 });
 }
 
 /** A list that follows its file. */
@@ -62,14 +74,21 @@ export interface Revocations {
 
 /**
  * Reads the list and checks every five seconds whether it has changed. An unreadable file leaves the list as
- * it was.
+ * it was, and is read again at each check.
  */
 export async function openRevocations(
   path: string,
-  deps: { readonly clock: Clock; readonly log: Logger },
+  deps: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    /** Reads the list; tests inject failures here. */
+    readonly read?: typeof readRevoked;
+  },
 ): Promise<Revocations> {
-  let revoked = await readRevoked(path);
+  const read = deps.read ?? readRevoked;
   let seen = await fileStamp(path);
+  let revoked = await read(path);
+  let problem: string | undefined;
   let isChecking = false;
   const check = async (): Promise<void> => {
     if (isChecking) return;
@@ -77,11 +96,14 @@ export async function openRevocations(
     try {
       const stamp = await fileStamp(path);
       if (stamp === seen) return;
+      revoked = await read(path);
       seen = stamp;
-      revoked = await readRevoked(path);
+      problem = undefined;
       deps.log.info("revocations_read", { count: revoked.size });
     } catch (error) {
-      deps.log.error("revocations_unreadable", { error: errorText(error) });
+      const text = errorText(error);
+      if (text !== problem) deps.log.error("revocations_unreadable", { error: text });
+      problem = text;
     } finally {
       isChecking = false;
     }

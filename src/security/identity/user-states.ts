@@ -19,6 +19,9 @@ export interface Inheritance extends HandOver {
   readonly owner: string;
 }
 
+/** When what a user shows was made: an ID token's `iat`, in whole seconds, or the millisecond itself. */
+export type MadeAt = number | { readonly exactMs: number };
+
 /** An ID token's `iat` is in whole seconds. */
 const ISSUED_AT_GRAIN_MS = 1_000;
 
@@ -120,14 +123,15 @@ export class UserStates {
   }
 
   /**
-   * Throws USER_DISABLED for a locked user, and TOKEN_REJECTED for an ID token from before an administrator
-   * ended all sessions. The decision's reason is never included: it is for administrators only.
+   * Throws USER_DISABLED for a locked user, and TOKEN_REJECTED for an ID token, or another credential, from before
+   * an administrator ended all sessions. The decision's reason is never included: it is for administrators only.
    */
-  requireEntry(entrant: Entrant, issuedAtWallMs?: number): void {
+  requireEntry(entrant: Entrant, made?: MadeAt): void {
     const lock = this.lockOf(entrant);
     if (lock !== undefined) throw lockedOut(lock);
     const fromMs = this.#byName.get(entrant.username)?.tokensFromMs ?? 0;
-    if (issuedAtWallMs !== undefined && issuedAtWallMs + ISSUED_AT_GRAIN_MS <= fromMs) {
+    const endMs = typeof made === "number" ? made + ISSUED_AT_GRAIN_MS : made?.exactMs;
+    if (endMs !== undefined && endMs <= fromMs) {
       throw rejected("iat", "is before an administrator ended your sessions; sign in again");
     }
   }

@@ -54,7 +54,7 @@ export interface ClaimRecord {
   readonly username: string;
   /** The token's `iat`, or the moment it was seen; an older token changes nothing. */
   readonly issuedMs: number;
-  /** Exact to a day. */
+  /** Exact to a day, where the token says anything. */
   readonly seenMs: number;
   readonly values: readonly string[];
 }

@@ -63,7 +63,9 @@ test("what the older Grove cannot keep is named, and what it would open or serve
     db,
     `INSERT INTO link VALUES ('k', 1, ${inode}, 'h', 'read', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '[]')`,
   );
-  assert.deepEqual(downgradeData(directory, SCHEMA_VERSION - 2), [
+  changed(db, "INSERT INTO root_place VALUES ('R', 'o', 'm', 0, 'n2', 'a'), ('S', 'o', 'm', 1, '', '')");
+  assert.deepEqual(downgradeData(directory, SCHEMA_VERSION - 3), [
+    "1 notes of roots that have moved away",
     "1 links for people without an account",
     "1 properties of WebDAV programs",
   ]);

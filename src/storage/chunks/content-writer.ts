@@ -2,7 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { type ChunkChecksums, ContentChecksums } from "./content-checksums.ts";
-import { GatheredBytes } from "./gathered-bytes.ts";
+import { type Gathered, GatheredBytes } from "./gathered-bytes.ts";
 import type { UploadShare } from "./upload-budget.ts";
 
 /** Bytes of one upload in flight to the disk before its sender has to wait. */
@@ -138,7 +138,7 @@ export class ContentWriter<F extends GrowingFile> {
       const { gatherBytes } = this.#deps.budget;
       // While no write of this upload runs, the next one may be small.
       const enough = this.#writesInFlight === 0 ? gatherBytes / 2 : gatherBytes;
-      if (this.#gathered.byteCount >= enough) this.#writeGathered();
+      if (this.#gathered.byteCount >= enough) this.#writeGathered(this.#gathered.takeFilled());
     }
     return this.#isAhead() ? this.#untilDrained() : undefined;
   }
@@ -158,10 +158,9 @@ export class ContentWriter<F extends GrowingFile> {
     this.#drained?.resolve();
   }
 
-  #writeGathered(): void {
-    if (this.#gathered.byteCount === 0) return;
+  #writeGathered({ slices, byteCount, release }: Gathered): void {
+    if (byteCount === 0) return;
     this.#file ??= this.#deps.begin(this.#nextPosition++);
-    const { slices, byteCount, release } = this.#gathered.take();
     const write = this.#file.append(slices, byteCount);
     this.#bytesInFlight += byteCount;
     this.#writesInFlight++;
@@ -180,7 +179,7 @@ export class ContentWriter<F extends GrowingFile> {
   }
 
   #endChunk(): void {
-    this.#writeGathered();
+    this.#writeGathered(this.#gathered.take());
     const file = this.#file;
     if (file === undefined) return;
     this.#file = undefined;

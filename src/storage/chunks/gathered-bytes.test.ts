@@ -28,6 +28,28 @@ test("gathered bytes come out as they went in, whatever the slices", () => {
   );
 });
 
+test("filled buffers come out before the last one, which goes on filling", () => {
+  const sizes = fc.array(fc.nat({ max: 3 * WRITE_BUFFER_BYTES }), { maxLength: 6 });
+  fc.assert(
+    fc.property(sizes, fc.constantFrom(0, 10), (parts, ownBytes) => {
+      const gathered = new GatheredBytes(new WriteBuffers(), ownBytes);
+      const slices = parts.map((size, at) => Buffer.alloc(size, at + 1));
+      const taken: Buffer[] = [];
+      for (const slice of slices) {
+        gathered.add(slice);
+        if (gathered.byteCount < 2 * WRITE_BUFFER_BYTES) continue;
+        const filled = gathered.takeFilled();
+        assert.ok(filled.slices.every(({ length }) => length === WRITE_BUFFER_BYTES || length === ownBytes));
+        assert.ok(gathered.byteCount < WRITE_BUFFER_BYTES);
+        taken.push(...filled.slices);
+      }
+      assert.deepEqual(Buffer.concat([...taken, ...gathered.take().slices]), Buffer.concat(slices));
+      assert.equal(gathered.takeFilled().byteCount, 0);
+    }),
+    { numRuns: 30 },
+  );
+});
+
 test("a buffer is used again once it is released, and not before", () => {
   const pool = new WriteBuffers();
   const gathered = new GatheredBytes(pool, 0);

@@ -52,6 +52,21 @@ export class GatheredBytes {
     return taken;
   }
 
+  /** Takes the filled buffers out, and everything where none is filled. */
+  takeFilled(): Gathered {
+    const last = this.#buffers.at(-1);
+    const used = this.#usedOfLast;
+    if (last === undefined || used === last.length || this.#buffers.length === 1) return this.take();
+    this.#buffers.pop();
+    this.#byteCount -= used;
+    this.#usedOfLast = this.#buffers.at(-1)?.length ?? 0;
+    const taken = this.take();
+    this.#buffers = [last];
+    this.#byteCount = used;
+    this.#usedOfLast = used;
+    return taken;
+  }
+
   /** The gathered bytes, which stay here. */
   peek(): Buffer[] {
     return this.#buffers.map((buffer, index) =>

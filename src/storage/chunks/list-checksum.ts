@@ -35,3 +35,14 @@ export class ListChecksum {
 export function crcWithZeros(crc: number, zeroBytes: number): number {
   return crc32Combine(crc, crc32OfZeros(zeroBytes), zeroBytes);
 }
+
+/** CRC-32 of two neighbouring ranges, at once where both of theirs are known. */
+export function joinCrcs(
+  first: number | Promise<number>,
+  second: number | Promise<number>,
+  secondLength: number,
+): number | Promise<number> {
+  if (typeof first === "number" && typeof second === "number")
+    return crc32Combine(first, second, secondLength);
+  return Promise.all([first, second]).then(([before, after]) => crc32Combine(before, after, secondLength));
+}

@@ -1,5 +1,5 @@
 // Bounds the bytes in flight to the disk, of all uploads together and of one user's.
-import { WriteBuffers } from "./write-buffers.ts";
+import { KEPT_BUFFER_BYTES, WriteBuffers } from "./write-buffers.ts";
 
 /** Bytes of all uploads together that may be on their way to the disk before their senders have to wait. */
 export const UPLOADS_IN_FLIGHT_BYTES = 33_554_432;
@@ -45,7 +45,7 @@ export class UploadBudget {
   /** A budget of one of several threads is that part of the whole. */
   constructor(parts = 1) {
     this.#parts = parts;
-    this.buffers = new WriteBuffers(parts);
+    this.buffers = new WriteBuffers(KEPT_BUFFER_BYTES / parts);
   }
 
   /** The share of a user, kept while uploads of that user are open. */

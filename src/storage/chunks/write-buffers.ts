@@ -2,8 +2,8 @@
 
 /** Bytes of one buffer. */
 export const WRITE_BUFFER_BYTES = 65_536;
-/** Free buffers that are kept while uploads are open: 16 MiB. */
-const KEPT_BUFFERS = 256;
+/** Bytes of free buffers that are kept while uploads are open. */
+export const KEPT_BUFFER_BYTES = 16_777_216;
 
 /**
  * A pool of buffers. Received slices are copied into them and die young. Kept as they came, slices that wait
@@ -13,9 +13,9 @@ export class WriteBuffers {
   readonly #free: Buffer[] = [];
   readonly #kept: number;
 
-  /** A pool of one of several threads keeps that part of the buffers. */
-  constructor(parts = 1) {
-    this.#kept = KEPT_BUFFERS / parts;
+  /** A pool that keeps so many bytes of free buffers. */
+  constructor(keptBytes: number = KEPT_BUFFER_BYTES) {
+    this.#kept = keptBytes / WRITE_BUFFER_BYTES;
   }
 
   /** A buffer of WRITE_BUFFER_BYTES with any content. */

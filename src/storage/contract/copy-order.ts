@@ -1,12 +1,12 @@
 // The request of a copy: source, target and limits, decided again at each step that matters.
-import type { ChangeContext, ExpectedVersions, InodeId } from "./inode.ts";
+import type { ChangeContext, ExpectedVersions, InodeId, TreeConflictRule } from "./inode.ts";
 
 /** Source and target of a copy, as the permission check sees them at one moment. */
 export interface CopyTarget extends ChangeContext, ExpectedVersions {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;
-  readonly onConflict: "fail" | "rename" | "replace";
+  readonly onConflict: TreeConflictRule;
 }
 
 /** One copy. */

@@ -90,13 +90,27 @@ export interface ExpectedVersions {
   readonly targetIfMatch?: string | undefined;
 }
 
-/** Content that a user other than the owner replaced or cut, now in the owner's trash (decision D13). */
+/** What becomes of an entry that has the name which another one is to get. */
+export type ConflictRule = "fail" | "rename" | "replace";
+
+/** The same where the other one comes from a place in the tree: "trash" keeps what is there in the trash. */
+export type TreeConflictRule = ConflictRule | "trash";
+
+/** A former share of an item in the trash; it has no effect, and can be given again after a restore. */
+export interface FormerShare {
+  /** Names below the item; empty for the item itself. */
+  readonly names: readonly string[];
+  readonly username: string;
+}
+
+/** What a change has replaced or cut, and has put into the owner's trash (decision D13). */
 export interface TrashedContent {
   /** Id of the item in the trash. */
   readonly id: string;
   readonly originalPath: string;
   readonly sizeBytes: number;
   readonly inodeCount: number;
+  readonly formerShares: readonly FormerShare[];
 }
 
 /** Result of a change. */

@@ -84,6 +84,17 @@ export interface LocalMove {
   readonly head: string;
 }
 
+/** A root that a move has taken from here to another node, and that has not come back since. */
+export interface DepartedRoot {
+  readonly rootId: string;
+  readonly owner: string;
+  /** The move; the ids of later ones are greater. */
+  readonly moveId: string;
+  /** Id and address of the node that it went to, as they were then. */
+  readonly target: string;
+  readonly address: string;
+}
+
 /** A chunk file that a bucket names. */
 export interface MovedChunk {
   readonly name: string;
@@ -116,8 +127,17 @@ export interface RootMoveStorage {
   exportTotals(moveId: string): Promise<MoveTotals | undefined>;
   /** Allows changes again. */
   thaw(moveId: string): Promise<void>;
-  /** Serves the root no more; keeps everything. */
-  depart(moveId: string, address: string): Promise<void>;
+  /** Serves the root no more; keeps everything, and remembers for good where the root went. */
+  depart(moveId: string, address: string, target?: string): Promise<void>;
+  /**
+   * Roots that have left this storage, of one owner or of all: no root is made here in the place of one. At most
+   * DEPARTED_ROOTS_MAX, of which the latest are kept. Empty on the shared engine, where leases say who has a root.
+   */
+  departedRoots(owner?: string): readonly DepartedRoot[];
+  /** The moves that have brought roots here last, by root id; undefined on the shared engine. */
+  arrivals(): ReadonlyMap<string, string> | undefined;
+  /** Serves a root again that has departed, from the copy that was kept. Throws PATH_EXISTS, BAD_ARGUMENT. */
+  takeBack(moveId: string): Promise<void>;
   /** Ends an export that is undone; or removes what has departed, once that is confirmed. */
   endExport(moveId: string): Promise<void>;
 

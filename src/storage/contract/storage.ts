@@ -1,7 +1,18 @@
 // The interface of a FileServer's storage, as whole commands; SQLite and chunk files implement it.
+
 import type { ContentElsewhere } from "./content-elsewhere.ts";
 import type { CopyOrder } from "./copy-order.ts";
-import type { Change, ChangeContext, ExpectedVersions, Inode, InodeId, UploadSink, Usage } from "./inode.ts";
+import type { ByteRange, FileContent } from "./file-content.ts";
+import type {
+  Change,
+  ChangeContext,
+  ExpectedVersions,
+  Inode,
+  InodeId,
+  TreeConflictRule,
+  UploadSink,
+  Usage,
+} from "./inode.ts";
 import type { LinkStorage } from "./links.ts";
 import type { LockStorage } from "./locks.ts";
 import type { PropertyStorage } from "./properties.ts";
@@ -99,50 +110,6 @@ export interface OwnShare {
   readonly inodeId: InodeId;
   readonly username: string;
   readonly isExcluded: boolean;
-}
-
-/** A chunk for a reader in another thread. */
-export interface LentChunk {
-  /** Start of the chunk in the file. */
-  readonly startBytes: number;
-  /** Length of the chunk in the file: stored bytes, then zeros. */
-  readonly length: number;
-  readonly storedLength: number;
-  /** One little-endian CRC-32 of four bytes per block of the stored bytes. */
-  readonly blockCrcs: Uint8Array;
-  /** Undefined for a hole. */
-  readonly descriptor: number | undefined;
-}
-
-/** What is wrong with a chunk's file; with the code of the system's error where a read failed. */
-export interface ChunkFault {
-  readonly problem: string;
-  readonly code: string | undefined;
-}
-
-/** One pinned version of a file: later changes and removals do not affect its reads. */
-export interface FileContent {
-  readonly inode: Inode;
-  /**
-   * Reads from offset to the end of that block (262,144 bytes, aligned within chunks of 4,000,000) or of the
-   * file. The bytes were checked against their stored CRC-32; throws CORRUPT instead of returning wrong ones.
-   * Bytes from the disk lie in the buffer of BLOCK_BYTES or more that `into` gives, which saves an allocation
-   * per block; the caller must not touch it until the promise is settled. In a larger buffer further blocks
-   * of the chunk may follow, as many as it holds. A small file's bytes come at once.
-   */
-  readBlock(offset: number, into?: () => Buffer): Buffer | Promise<Buffer>;
-  /** CRC-32 of a range, from stored block checksums and the verified bytes at its edges. Throws CORRUPT. */
-  rangeCrc32(offset: number, length: number): number | Promise<number>;
-  /** True for a small file, whose bytes lie in the database and not in chunk files. */
-  readonly isSmall: boolean;
-  /**
-   * Lends the file of the chunk around an offset while `use` runs, for another thread that reads it and checks
-   * each block. `use` returns the fault that the thread found, if any; then throws CORRUPT, or the refusal of
-   * a file that cannot be read for want of something.
-   */
-  lend(offset: number, use: (chunk: LentChunk) => Promise<ChunkFault | undefined>): Promise<void>;
-  /** Unpins. */
-  close(): void;
 }
 
 /** The order of a listing; ties are broken by name. */
@@ -327,8 +294,11 @@ export interface Storage extends TrashStorage, UserRenames {
   listSorted(order: SortedOrder): Promise<ListPage>;
   /** Inodes below a directory, 0 for a file and a missing inode; kept as a sum, never counted. */
   inodesBelow(id: InodeId): number;
-  /** Pins the current version of a file. Throws NO_SUCH_PATH when it is gone. */
-  openFile(fileId: InodeId): FileContent;
+  /**
+   * Pins the current version of a file; with a range, which saves work in a huge file, what lies outside of it
+   * may not be asked for. Throws NO_SUCH_PATH when it is gone.
+   */
+  openFile(fileId: InodeId, range?: ByteRange): FileContent;
 
   /**
    * Makes a root; a repeated rootId returns the existing root. Its inode numbers begin with the cluster's
@@ -371,8 +341,8 @@ export interface Storage extends TrashStorage, UserRenames {
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Change>;
   /**
-   * Moves or renames inside one root. "rename" finds a free name. A move of a directory into itself is
-   * BAD_ARGUMENT. Throws ETAG_MISMATCH.
+   * Moves or renames inside one root. "rename" finds a free name, "trash" puts what is there into the trash, whatever
+   * it is. A move of a directory into itself, or to where something above it is, is BAD_ARGUMENT. Throws ETAG_MISMATCH.
    */
   rename(
     change: ChangeContext &
@@ -382,7 +352,7 @@ export interface Storage extends TrashStorage, UserRenames {
         name: string;
         /** The path that was followed to the new place; see ChangeContext.at. */
         targetAt?: string;
-        onConflict: "fail" | "rename" | "replace";
+        onConflict: TreeConflictRule;
       },
   ): Promise<Change>;
   /**

@@ -1,12 +1,14 @@
 // The trash of a root for callers: whole items that can be restored or purged (D14).
-import type { Change, ChangeContext, Counted, InodeId, InodeKind, Usage } from "./inode.ts";
-
-/** A former share of an item in the trash; it has no effect, and can be given again after a restore. */
-export interface FormerShare {
-  /** Names below the item; empty for the item itself. */
-  readonly names: readonly string[];
-  readonly username: string;
-}
+import type {
+  Change,
+  ChangeContext,
+  ConflictRule,
+  Counted,
+  FormerShare,
+  InodeId,
+  InodeKind,
+  Usage,
+} from "./inode.ts";
 
 /** One item: a file, or a folder with everything in it. */
 export interface TrashItem {
@@ -104,7 +106,7 @@ export interface TrashStorage {
     change: ChangeContext & {
       trashId: string;
       names: readonly string[] | undefined;
-      onConflict: "fail" | "rename" | "replace";
+      onConflict: ConflictRule;
     },
   ): Promise<Restored>;
   /** Removes at most TRASH_PURGE_BATCH items for good; missing ones are skipped. */

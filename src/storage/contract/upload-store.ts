@@ -68,10 +68,13 @@ export interface UploadStore {
   ): ResumableSink;
   /** Drops an upload with everything staged; its stream must have ended. Throws NO_SUCH_UPLOAD. */
   drop(uploadId: string): Promise<Counted<StagingChange>>;
-  /** Uploads untouched since a time, the longest untouched first. */
-  untouchedSince(timeMs: number, limit: number): StoredUpload[];
-  /** Uploads into others' roots whose users have lost the right to write at the target. */
-  shutOut(limit: number): StoredUpload[];
+  /** Uploads untouched since a time, the longest untouched first, or those that follow one of them. */
+  untouchedSince(timeMs: number, limit: number, after?: StoredUpload): StoredUpload[];
+  /**
+   * Uploads into others' roots whose users have lost the right to write at the target, or those that follow
+   * one of them.
+   */
+  shutOut(limit: number, after?: StoredUpload): StoredUpload[];
   /** Uploads of a user, in any root. */
   ofUser(username: string, limit: number): StoredUpload[];
 }

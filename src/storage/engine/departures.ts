@@ -43,6 +43,8 @@ interface Departure {
   cursor: MoveBucketKey | undefined;
   /** The end of the round before: each takes its turn. */
   last: Promise<unknown>;
+  /** True once the writer goes by the move's state, and what was under way before is committed. */
+  isKept: Promise<boolean>;
 }
 
 /** See RootMoveStorage: its exports. */
@@ -98,7 +100,10 @@ export class Departures {
       if (known?.move !== before) continue;
       if (there === undefined) return this.#ended(moveId, root, isHeld);
       const isServed = there.state === "departed" && this.#deps.roots.withNumber(there.number) !== undefined;
-      return known?.move.state === there.state && !isServed ? undefined : this.#keep(there);
+      if (known?.move.state !== there.state || isServed) return this.#keep(there);
+      // Another call may be at it still: this one ends no sooner, and does it where that one fails.
+      if (await known.isKept) return;
+      if (this.#departures.get(moveId)?.move === before) return this.#keep(there);
     }
   }
 
@@ -276,11 +281,24 @@ export class Departures {
   }
 
   async #keep(move: LocalMove): Promise<void> {
-    const { moveId, number, state, owner } = move;
-    const known = this.#departures.get(moveId);
-    if (known === undefined) {
-      this.#departures.set(moveId, { move, sent: new Map(), cursor: undefined, last: Promise.resolve() });
-    } else known.move = move;
+    const fresh = {
+      sent: new Map(),
+      cursor: undefined,
+      last: Promise.resolve(),
+      isKept: Promise.resolve(true),
+    };
+    const departure: Departure = this.#departures.get(move.moveId) ?? { move, ...fresh };
+    departure.move = move;
+    this.#departures.set(move.moveId, departure);
+    const kept = this.#apply(move);
+    departure.isKept = kept.then(
+      () => true,
+      () => false,
+    );
+    await kept;
+  }
+
+  async #apply({ number, state, owner }: LocalMove): Promise<void> {
     const { roots, writer } = this.#deps;
     if (state === "frozen") this.#shut.add(owner);
     if (state === "copying" || state === "frozen") await writer.setMove(number, state);

@@ -1,4 +1,5 @@
 // What a database and a bucket must do for the shared engine, tried from outside a FileServer.
+import type { ClientBase } from "pg";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { silentLogger } from "#base/log.ts";
@@ -10,10 +11,13 @@ import { bytesBody } from "#storage/object-store/s3-client.ts";
 import { StoreMarker } from "#storage/object-store/store-marker.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
 import { connectToPrimary, type SharedAddress, sharedAddresses } from "#storage/shared/shared-connection.ts";
+import { SharedLine } from "#storage/shared/shared-line.ts";
 import type { EngineSettings } from "./engine-settings.ts";
 
 /** How long a probe repeats a request that a busy store refused. */
 const TRIES_MS = 3_000;
+/** How long the database may take for all that is asked of it. */
+const PROBE_ANSWER_MS = 10_000;
 
 /** What was seen of the database. */
 export interface DatabaseFacts {
@@ -40,39 +44,44 @@ export interface BucketProbe {
 /** Connects as a FileServer does and tries a change, which it takes back. Throws what that throws. */
 export async function probeDatabase(
   addresses: readonly SharedAddress[],
-  clock: Pick<Clock, "wallMs">,
+  clock: Clock,
 ): Promise<DatabaseFacts> {
-  const client = await connectToPrimary(addresses);
+  const connect = () => connectToPrimary(addresses);
+  const line = new SharedLine({ connect, clock, answerMs: PROBE_ANSWER_MS });
   try {
-    const askedAtMs = clock.wallMs();
-    const { rows } = await client.query(
-      `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "nowMs",
+    return await line.run((client) => seenOf(client, clock));
+  } finally {
+    line.close();
+  }
+}
+
+async function seenOf(client: ClientBase, clock: Clock): Promise<DatabaseFacts> {
+  const askedAtMs = clock.wallMs();
+  const { rows } = await client.query(
+    `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "nowMs",
          current_setting('synchronous_standby_names') <> ''
            AND current_setting('synchronous_commit') IN ('on', 'remote_apply') AS "waitsForStandby",
          to_regclass('identity') IS NOT NULL AS "hasTables",
          has_database_privilege(current_database(), 'CREATE') AS "mayMake"`,
-    );
-    const seen = rows[0] as { nowMs: number } & Record<"waitsForStandby" | "hasTables" | "mayMake", boolean>;
-    const skewMs = seen.nowMs - (askedAtMs + clock.wallMs()) / 2;
-    const { waitsForStandby } = seen;
-    if (!seen.hasTables) {
-      if (!seen.mayMake)
-        throw new GroveError("BAD_ARGUMENT", "this user may not make the engine's schema in the database");
-      return { skewMs, waitsForStandby, engine: undefined };
-    }
-    await client.query("BEGIN");
-    try {
-      await client.query("UPDATE identity SET incarnation = incarnation");
-      const counted = await client.query(
-        `SELECT incarnation, (SELECT count(*) FROM instance WHERE NOT is_ended) AS servers,
+  );
+  const seen = rows[0] as { nowMs: number } & Record<"waitsForStandby" | "hasTables" | "mayMake", boolean>;
+  const skewMs = seen.nowMs - (askedAtMs + clock.wallMs()) / 2;
+  const { waitsForStandby } = seen;
+  if (!seen.hasTables) {
+    if (!seen.mayMake)
+      throw new GroveError("BAD_ARGUMENT", "this user may not make the engine's schema in the database");
+    return { skewMs, waitsForStandby, engine: undefined };
+  }
+  await client.query("BEGIN");
+  try {
+    await client.query("UPDATE identity SET incarnation = incarnation");
+    const counted = await client.query(
+      `SELECT incarnation, (SELECT count(*) FROM instance WHERE NOT is_ended) AS servers,
            (SELECT count(*) FROM root) AS roots FROM identity`,
-      );
-      return { skewMs, waitsForStandby, engine: counted.rows[0] as NonNullable<DatabaseFacts["engine"]> };
-    } finally {
-      await client.query("ROLLBACK").catch(() => undefined);
-    }
+    );
+    return { skewMs, waitsForStandby, engine: counted.rows[0] as NonNullable<DatabaseFacts["engine"]> };
   } finally {
-    await client.end().catch(() => undefined);
+    await client.query("ROLLBACK").catch(() => undefined);
   }
 }
 

@@ -2,7 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import type { ListedChunk, ListedChunks } from "#storage/object-store/bucket-list.ts";
-import type { ChunkBlock, ChunkBlocks, EndedBlock } from "#storage/object-store/chunk-blocks.ts";
+import type { ChunkBlock, ChunkBlocks, EndedBlock, EndedSelect } from "#storage/object-store/chunk-blocks.ts";
 import type { DroppedChunk, DroppedChunks } from "#storage/object-store/dropped-chunks.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
 
@@ -49,13 +49,20 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
     await this.#ask("UPDATE chunk_block SET closed_at = clock_timestamp() WHERE id = $1", [id]);
   }
 
-  async ended(select: { beforeMs: number; isSweptOnce: boolean; limit: number }): Promise<EndedBlock[]> {
+  async ended(select: EndedSelect): Promise<EndedBlock[]> {
     const rows = await this.#ask(
       `SELECT * FROM (
          SELECT id, root_id AS "rootId", epoch, since_ms AS "sinceMs", is_swept_once AS "isSweptOnce",
            (extract(epoch FROM ended_at) * 1000)::float8 AS "endedMs" FROM (${BLOCKS_WITH_END}) known
-       ) block WHERE "endedMs" < $1 AND "isSweptOnce" = $2 ORDER BY "endedMs", id LIMIT $3`,
-      [select.beforeMs, select.isSweptOnce, select.limit],
+       ) block WHERE "endedMs" < $1 AND "isSweptOnce" = $2 AND ("endedMs", id) > ($3::float8, $4)
+       ORDER BY "endedMs", id LIMIT $5`,
+      [
+        select.beforeMs,
+        select.isSweptOnce,
+        select.after?.endedMs ?? -1,
+        select.after?.id ?? "",
+        select.limit,
+      ],
     );
     return rows as unknown as EndedBlock[];
   }

@@ -57,7 +57,7 @@ async function makeTaker(
   {
     before = "",
     whileBrought,
-  }: { before?: string; whileBrought?: (client: pg.Client) => Promise<void> } = {},
+  }: { before?: string; whileBrought?: (client: pg.Client, owners: readonly string[]) => Promise<void> } = {},
 ): Promise<Taker> {
   const database = await makeSharedDatabase(t, server);
   const client = await database.connect();
@@ -72,7 +72,10 @@ async function makeTaker(
     before,
     taking: async (taken) => {
       see("brought", taken);
-      await whileBrought?.(client);
+      await whileBrought?.(
+        client,
+        taken.map(({ owner }) => owner),
+      );
     },
     left: async (gone) => see("left", gone),
     changed: ({ gained, lost }) => {
@@ -245,4 +248,57 @@ test("a change of an address that could not be taken in is taken in by the next 
   assert.deepEqual(seen, ["brought eve", "brought eve", "lost ada", "gained eve"]);
   assert.equal(roots.of("ada"), undefined);
   assert.equal(roots.of("eve")?.number, ada.number);
+});
+
+test("roots of a process that ended are taken though those of many others cannot be", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const client = await database.connect();
+  const holders = new Map(Array.from({ length: 20 }, (_, number) => [`u${number}`, `dead 1 ${number}`]));
+  holders.set("bob", "dead 2");
+  for (const [owner, holder] of holders) {
+    await joinInstances(client, holder, "a:1");
+    await client.query("SELECT make_root($1, $1, $2, 5)", [owner, holder]);
+  }
+  let failing = true;
+  const connect = async (): Promise<pg.Client> => {
+    const made = await connectShared(database.address);
+    const ask = made.query.bind(made) as (...words: unknown[]) => Promise<unknown>;
+    const query = (...words: unknown[]): Promise<unknown> =>
+      failing && JSON.stringify(words).includes("dead 1") && String(words[0]).includes("take_roots")
+        ? Promise.reject(new Error("its last commit still has its locks"))
+        : ask(...words);
+    return Object.assign(made, { query });
+  };
+  const roots = makeRoots(t, { connect });
+  await roots.start();
+  for (const holder of holders.values()) await endInstance(client, holder);
+  await until(() => roots.of("bob") !== undefined, "the root of the last process");
+  assert.equal(roots.of("u0"), undefined);
+  failing = false;
+  for (const owner of holders.keys())
+    await until(() => roots.of(owner) !== undefined, `the root of ${owner}`);
+});
+
+test("a root that cannot be brought in keeps no other one from being served, and is tried again", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  let failing = true;
+  const whileBrought = async (_: pg.Client, owners: readonly string[]): Promise<void> => {
+    if (failing && owners.includes("ada")) throw new Error("its rows do not come in time");
+  };
+  const { client, roots, seen } = await makeTaker(t, "one", { whileBrought });
+  await roots.start();
+  await endInstance(client, "one");
+  await until(() => roots.of("bob") !== undefined, "the other root");
+  assert.equal(roots.of("ada"), undefined);
+  failing = false;
+  await until(() => roots.of("ada") !== undefined, "the root itself");
+  assert.deepEqual(
+    seen.filter((what) => what.startsWith("gained")),
+    ["gained bob", "gained ada"],
+  );
 });

@@ -240,11 +240,23 @@ export class HeldRoots {
 
   async #look(): Promise<void> {
     const { line, instance } = this.#deps;
-    if (this.#looksForOwn > 0) await this.#findOwn();
-    if (this.#unserved.length > 0) await this.#serve();
+    // What fails keeps nothing else from its turn: another process's roots have nobody meanwhile.
+    const failures: unknown[] = [];
+    const attempt = async (step: () => Promise<void>): Promise<void> => {
+      await step().catch((error: unknown) => failures.push(error));
+    };
+    if (this.#looksForOwn > 0) await attempt(() => this.#findOwn());
+    if (this.#unserved.length > 0) await attempt(() => this.#serve());
     const silent = await this.#watch.look(() => line.run(runningInstances));
-    for (const from of silent) if (from.id !== instance) await this.#takeFrom(from);
-    for (const id of await line.run(endedHolders)) await this.#takeFrom({ id, beat: 0 });
+    for (const from of silent) if (from.id !== instance) await attempt(() => this.#takeFrom(from));
+    let afterId: string | undefined = "";
+    while (afterId !== undefined) {
+      const behind: string = afterId;
+      const ended = await line.run((client) => endedHolders(client, behind));
+      for (const id of ended) await attempt(() => this.#takeFrom({ id, beat: 0 }));
+      afterId = ended.at(-1);
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   async #takeFrom(from: { readonly id: string; readonly beat: number }): Promise<void> {
@@ -296,7 +308,7 @@ export class HeldRoots {
   }
 
   async #serveTaken(): Promise<void> {
-    const { line, instance, taking, changed, left } = this.#deps;
+    const { line, left } = this.#deps;
     const taken = await this.#held([...this.#unserved]);
     if (taken.length === 0) return;
     // Of one that was here before, what is known is of the time before.
@@ -306,10 +318,24 @@ export class HeldRoots {
     const epochs = new Map(taken.map(({ number, epoch }) => [number, epoch]));
     const names = await line.run((client) => ownersOf(client, [...epochs.keys()]));
     const roots = names.map((root) => ({ ...root, epoch: epochs.get(root.number) ?? 0 }));
+    const failures: unknown[] = [];
+    await this.#bringIn(roots).catch((error: unknown) => failures.push(error));
+    if (failures.length > 0 && roots.length > 1) {
+      // One that cannot be brought in keeps no other from being served.
+      failures.length = 0;
+      for (const root of roots) await this.#bringIn([root]).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #bringIn(roots: readonly OwnRoot[]): Promise<void> {
+    const { line, instance, taking, changed, left } = this.#deps;
     await taking(roots);
     // A frozen one may have left for another node while it was brought in.
     const gained = await line.run((client) => stillHeld(client, instance, roots));
-    this.#unserved = this.#unserved.filter((root) => !taken.includes(root));
+    const isBrought = ({ number, epoch }: Taken): boolean =>
+      roots.some((root) => root.number === number && root.epoch === epoch);
+    this.#unserved = this.#unserved.filter((root) => !isBrought(root));
     for (const root of gained) this.#put(root);
     changed({ gained, lost: [] });
     const gone = roots.filter((root) => !gained.includes(root));

@@ -6,13 +6,12 @@ import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
-import { rootNumberOf } from "#storage/contract/inode.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
 import { CommitClient } from "#storage/shared/commit-client.ts";
 import { SHARED_LEASE_MS } from "#storage/shared/lease-holder.ts";
-import { makeRoot } from "#storage/shared/lease-rows.ts";
+import { isHolder, makeRoot } from "#storage/shared/lease-rows.ts";
 import { RowCache } from "#storage/shared/row-cache.ts";
 import type { RowFacts } from "#storage/shared/row-facts.ts";
 import { fetchRows } from "#storage/shared/row-fetch.ts";
@@ -27,6 +26,7 @@ import type { Departures } from "./departures.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
 import { HeldRoots } from "./held-roots.ts";
 import { openMoves } from "./open-moves.ts";
+import { DETACHING_ROOTS, type DetachingRoot, PurgeTurns } from "./purge-turns.ts";
 import { RemovalPasses } from "./removal-passes.ts";
 import { SharedRenames } from "./shared-renames.ts";
 import { SharedStorage } from "./shared-storage.ts";
@@ -37,12 +37,10 @@ const ANSWER_MS = 5_000;
 const RENEW_ANSWER_PART = 0.25;
 /** Pause between two tries of a commit whose outcome is unknown. */
 const COMMIT_PAUSE_MS = 100;
-/** Longest pass that removes objects, where another process goes on with the rest, and longest change of an address. */
+/** Longest pass that removes objects, where another process goes on; longest change of an address or the tables. */
 const PASS_ANSWER_MS = 600_000;
 /** Longest question of the scrub or the recount: a slice of rows, or all counters of a root. */
 const SLICE_ANSWER_MS = 60_000;
-/** Interval at which detached content is looked for. */
-const PURGE_MS = 500;
 
 /** Options of the shared engine. */
 export interface OpenSharedStorageOptions {
@@ -100,7 +98,9 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   const passes = new RemovalPasses({ rows, line: removalLine, store, incarnation, clock, logger });
   undo.defer(() => passes.stop());
   const { roots, writer, reader, facts, cache, events } = cached;
-  const purge = new PurgeTurns({ cache, writer, roots, clock, logger });
+  const found = cache.preparePlain(DETACHING_ROOTS);
+  const detaching = (): DetachingRoot[] => found.all() as unknown[] as DetachingRoot[];
+  const purge = new PurgeTurns({ detaching, writer, roots, clock, logger });
   undo.defer(() => purge.stop());
   undo.defer(() => roots.stop());
   const moves = openMoves({ ...base, instance: folder.instance, writer, roots, events });
@@ -141,6 +141,7 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
       );
       return { owner, rootId, number, epoch, isHere: instance === folder.instance };
     },
+    isHolder: (number) => base.line.run((client) => isHolder(client, folder.instance, number)),
     close: () => closers.disposeAsync(),
   });
   events.storage = storage;
@@ -172,17 +173,14 @@ async function openPlaces(
 ): Promise<Places> {
   const { database, clock } = options;
   const connect = () => connectToPrimary(database);
-  const maker = await connect();
-  try {
-    await makeSharedTables(maker, database[0]?.schema ?? "");
-  } finally {
-    await maker.end();
-  }
   const lineOf = (answerMs: number): SharedLine => {
     const made = new SharedLine({ connect, clock, answerMs });
     undo.defer(() => made.close());
     return made;
   };
+  const maker = lineOf(PASS_ANSWER_MS);
+  await maker.run((client) => makeSharedTables(client, database[0]?.schema ?? ""));
+  maker.close();
   const line = lineOf(ANSWER_MS);
   const rows = new EngineRows(line);
   const store = await ObjectStore.open({
@@ -285,55 +283,4 @@ async function openRows(
     },
   });
   return { cache, reader, facts, writer, roots, events };
-}
-
-/** Removes detached content slice by slice, while there is some. */
-class PurgeTurns {
-  readonly #deps: {
-    readonly writer: SharedWriter;
-    readonly roots: HeldRoots;
-    readonly logger: Logger;
-  };
-  readonly #next: () => number | undefined;
-  readonly #stop: () => void;
-  #running: Promise<void> | undefined;
-  #isStopped = false;
-
-  constructor(deps: {
-    readonly cache: RowCache;
-    readonly writer: SharedWriter;
-    readonly roots: HeldRoots;
-    readonly clock: Clock;
-    readonly logger: Logger;
-  }) {
-    this.#deps = deps;
-    const next = deps.cache.preparePlain("SELECT coalesce(inode_id, content_id) AS id FROM purging LIMIT 1");
-    this.#next = () => (next.get() as { id: number } | undefined)?.id;
-    this.#stop = deps.clock.every(PURGE_MS, () => {
-      this.#running ??= this.#purge().finally(() => {
-        this.#running = undefined;
-      });
-    });
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#stop();
-    await this.#running;
-  }
-
-  async #purge(): Promise<void> {
-    const { writer, roots, logger } = this.#deps;
-    while (!this.#isStopped) {
-      const id = this.#next();
-      const root = id === undefined ? undefined : roots.withNumber(rootNumberOf(id));
-      if (root === undefined) return;
-      try {
-        if (!(await writer.purgeSlice(root.owner))) return;
-      } catch (error) {
-        logger.warn("engine.purge_failed", { error: String(error) });
-        return;
-      }
-    }
-  }
 }

@@ -1,7 +1,7 @@
 // Removes what the object store holds for no file any more: one process of a cluster at a time.
 import type { Clock } from "#base/clock.ts";
 import { errorText, type Logger } from "#base/log.ts";
-import { sweepBlocks } from "#storage/object-store/block-sweeps.ts";
+import { type SweepPlaces, sweepBlocks } from "#storage/object-store/block-sweeps.ts";
 import {
   RECOVERY_WINDOW_MS,
   type RemovalCounts,
@@ -31,6 +31,7 @@ export interface RemovalPassesDeps {
 export class RemovalPasses {
   readonly #deps: RemovalPassesDeps;
   readonly #gone = new AbortController();
+  readonly #places: SweepPlaces = new Map();
   readonly #stop: () => void;
   #running: Promise<unknown> = Promise.resolve();
 
@@ -77,8 +78,16 @@ export class RemovalPasses {
       ...store.removal({ incarnation, recoveryWindowMs: RECOVERY_WINDOW_MS }),
       clock: { wallMs: () => clock.wallMs() + skewMs },
     };
-    const dropped = await removeDropped({ ...removal, dropped: rows }, this.#gone.signal);
-    const swept = await sweepBlocks({ ...removal, blocks: rows }, this.#gone.signal);
+    const { signal } = this.#gone;
+    const failures: unknown[] = [];
+    const attempt = (step: Promise<RemovalCounts>): Promise<RemovalCounts> =>
+      step.catch((error: unknown) => {
+        failures.push(error);
+        return { removed: 0, kept: 0 };
+      });
+    const dropped = await attempt(removeDropped({ ...removal, dropped: rows }, signal));
+    const swept = await attempt(sweepBlocks({ ...removal, blocks: rows, places: this.#places }, signal));
+    if (failures.length > 0) throw failures[0];
     return { removed: dropped.removed + swept.removed, kept: dropped.kept + swept.kept };
   }
 }

@@ -1,5 +1,7 @@
 // Roots that come to the shared engine and leave it, as the moves of a node ask for them.
+import { GroveError } from "#base/errors.ts";
 import type {
+  DepartedRoot,
   LocalMove,
   MoveBucket,
   MovedChunk,
@@ -62,6 +64,18 @@ export class SharedMoves implements RootMoveStorage {
 
   depart(moveId: string, address: string): Promise<void> {
     return this.#departures.depart(moveId, address);
+  }
+
+  arrivals(): undefined {
+    return undefined;
+  }
+
+  departedRoots(): readonly DepartedRoot[] {
+    return [];
+  }
+
+  async takeBack(): Promise<void> {
+    throw new GroveError("BAD_ARGUMENT", "the shared engine gives no copy back");
   }
 
   endExport(moveId: string): Promise<void> {

@@ -6,6 +6,7 @@ import { type Counted, type InodeId, rootNumberOf, StaleAccessError } from "#sto
 import { storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import type { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { heldElsewhere } from "#storage/shared/writer-refusals.ts";
+import { noSuchUpload } from "#storage/writer/upload-commands.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
 import { type ReplyOf, STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
 import type { HeldRoots } from "./held-roots.ts";
@@ -59,7 +60,10 @@ export class SharedQueue {
     if (owner !== undefined) this.#damaged.set(chunkId, owner);
   }
 
-  /** Runs a command. Rejects with its refusal, OVERLOADED, WRONG_NODE, and STORAGE_FAILED after a failure. */
+  /**
+   * Runs a command. Rejects with its refusal, OVERLOADED, WRONG_NODE, NO_SUCH_UPLOAD for a drop of what no held
+   * root has, and STORAGE_FAILED after a failure.
+   */
   async submit<Op extends Command["op"]>(
     command: Extract<Command, { op: Op }>,
   ): Promise<Counted<ReplyOf<Op>>> {
@@ -87,8 +91,12 @@ export class SharedQueue {
     if ("owner" in command) return command.owner;
     switch (command.op) {
       case "stageUpload":
-      case "dropUpload":
         return this.#deps.ownerOfUpload(command.uploadId);
+      case "dropUpload": {
+        const owner = this.#deps.ownerOfUpload(command.uploadId);
+        if (owner === undefined) throw noSuchUpload();
+        return owner;
+      }
       case "dropStaged":
         return this.#ownerOf(command.contentId);
       case "dropCopy":

@@ -1,6 +1,7 @@
 // The shared engine as a whole: what one process keeps, another one serves after its end.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { crc32 } from "node:zlib";
 import type { ChangeContext } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
@@ -188,6 +189,27 @@ test(
       [1, 2, 3].map(() => againWhenRowsCome(() => storage.shares.pathsOf(ADA, BOB).granted)),
     );
     assert.deepEqual(paths, [["/docs"], ["/docs"], ["/docs"]]);
+  },
+);
+
+test(
+  "a download goes on where rows were forgotten in its middle, and reads of a range open a part of a file",
+  LONG,
+  async (t) => {
+    const { storage } = await openEngine(t, await enginePlace(places));
+    const root = await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
+    const bytes = patterned(9_000_000);
+    await upload(storage, ADA, root.directoryId, "f", bytes);
+    const { id } = await inodeAt(storage, ADA, "f");
+    const content = await againWhenRowsCome(() => storage.openFile(id, { offset: 0, end: bytes.length }));
+    t.after(() => content.close());
+    for (const offset of [0, 4_000_000, 8_000_000]) {
+      const block = await content.readBlock(offset);
+      assert.ok(block.equals(bytes.subarray(offset, offset + block.length)), `${offset}`);
+      await storage.forgetRows();
+    }
+    const crc = await content.rangeCrc32(4_000_000, 4_000_000);
+    assert.equal(crc, crc32(bytes.subarray(4_000_000, 8_000_000)));
   },
 );
 

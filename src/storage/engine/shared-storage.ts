@@ -5,6 +5,7 @@ import { TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { type Logger } from "#base/log.ts";
 import { ChunkPins } from "#storage/chunks/chunk-pins.ts";
 import type { CopyOrder } from "#storage/contract/copy-order.ts";
+import type { ByteRange, FileContent } from "#storage/contract/file-content.ts";
 import {
   type Change,
   type ChangeContext,
@@ -19,7 +20,6 @@ import type { ScrubSettings, ScrubState } from "#storage/contract/scrub-types.ts
 import type {
   DamagedFiles,
   DamageFound,
-  FileContent,
   ListPage,
   ListQuery,
   Removal,
@@ -83,6 +83,8 @@ export interface SharedStorageDeps {
   readonly folder: string;
   /** Makes a root in the database; the one that serves it is another process where `isHere` is false. */
   readonly makeRoot: (root: { owner: string; rootId: string }) => Promise<OwnRoot & { isHere: boolean }>;
+  /** Whether the database has this process as the holder of a root. */
+  readonly isHolder: (number: number) => Promise<boolean>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Ends everything below, in its order. */
@@ -151,9 +153,9 @@ export class SharedStorage implements Storage {
       reader: {
         file: read((from, id) => from.file(id)),
         inline: read((from, id) => from.inline(id)),
-        chunkList: read((from, id) => from.chunkList(id)),
-        // Its number tells no root; it came with its list.
-        chunk: (id) => reader.chunk(id),
+        chunkList: (id, within) => this.#ofInode(id, (from) => from.chunkList(id, within)),
+        // It came with its list, and may have been forgotten since. Its number tells no root.
+        chunk: (id, fileId) => this.#ofInode(fileId, (from) => from.chunk(id)),
       },
       files: { use: () => Promise.reject(new Error("the shared engine has no chunk files")) },
       pins: new ChunkPins(),
@@ -176,6 +178,7 @@ export class SharedStorage implements Storage {
       content: this.#content,
       outletFor: (write) => this.#uploads.outletOf(write, undefined),
       queue,
+      drops: this.#drops,
       failed: (reason) => deps.logger.error("engine.write_failed", { reason }),
       nowMs,
     });
@@ -304,8 +307,8 @@ export class SharedStorage implements Storage {
     return this.#ofInode(id, (reader) => reader.inodesBelow(id));
   }
 
-  openFile(fileId: InodeId): FileContent {
-    return this.#ofInode(fileId, (reader) => new PinnedContent(this.#content, reader.content(fileId)));
+  openFile(fileId: InodeId, range?: ByteRange): FileContent {
+    return this.#ofInode(fileId, (reader) => new PinnedContent(this.#content, reader.content(fileId), range));
   }
 
   async createRoot({ owner, rootId }: { owner: string; rootId: string }): Promise<RootRecord> {

@@ -1,7 +1,7 @@
 // Uploads to the shared engine: chunks go to the object store, then the file's row to PostgreSQL.
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
-import type { Change, ChangeContext, UploadSink } from "#storage/contract/inode.ts";
+import { type Change, type ChangeContext, rootNumberOf, type UploadSink } from "#storage/contract/inode.ts";
 import type { WantedUpload } from "#storage/contract/storage.ts";
 import type { ResumableSink, StoredUpload } from "#storage/contract/upload-store.ts";
 import { LocalUploads } from "#storage/local/local-uploads.ts";
@@ -9,6 +9,7 @@ import { type ResumePoint, StagedUpload, type UploadSinkDeps } from "#storage/lo
 import type { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import type { ChunkNamesOfRoot } from "#storage/object-store/chunk-names-of-root.ts";
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
+import { heldElsewhere } from "#storage/shared/writer-refusals.ts";
 import { toChange, wholeMs } from "#storage/writer/change-values.ts";
 import type { NewContent } from "#storage/writer/write-commands.ts";
 import type { HeldRoots } from "./held-roots.ts";
@@ -22,7 +23,7 @@ export interface SharedUploadsDeps {
   readonly queue: SharedQueue;
   readonly reads: SharedReads;
   readonly reader: SnapshotReader;
-  readonly roots: Pick<HeldRoots, "of">;
+  readonly roots: Pick<HeldRoots, "of" | "withNumber">;
   readonly store: Pick<ObjectStore, "namesOf" | "upload">;
   readonly drops: SharedDrops;
   readonly clock: Clock;
@@ -67,7 +68,7 @@ export class SharedUploads {
         stage: (contentId, chunks) =>
           queue.submit<"stageChunks">({ op: "stageChunks", owner, contentId, chunks }),
         dropStaged: (contentId) =>
-          drops.run(() => queue.submit<"dropStaged">({ op: "dropStaged", contentId })),
+          drops.run(() => queue.submit<"dropStaged">({ op: "dropStaged", contentId }), contentId),
         commit: (target, uploaded) => this.#commit(target, uploaded),
       },
       sizeBytes,
@@ -96,8 +97,13 @@ export class SharedUploads {
     point: ResumePoint,
     onStaged: Parameters<LocalUploads["open"]>[1],
   ): ResumableSink {
-    const { queue, drops } = this.#deps;
+    const { queue, drops, roots } = this.#deps;
     const outlet = this.outletOf({ owner, by }, sizeBytes);
+    const drop = async (): Promise<void> => {
+      // What is not found of it says nothing while its root is not here.
+      if (roots.withNumber(rootNumberOf(point.contentId)) === undefined) throw heldElsewhere();
+      onStaged(await this.resumable.drop(uploadId));
+    };
     return new StagedUpload(
       {
         ...this.#sinkDeps(outlet),
@@ -107,7 +113,7 @@ export class SharedUploads {
           onStaged(await queue.submit<"stageUpload">(command));
           return point.contentId;
         },
-        dropStaged: () => drops.run(async () => onStaged(await this.resumable.drop(uploadId))),
+        dropStaged: () => drops.run(drop, point.contentId),
         commit: (target, { content, ...uploaded }) => {
           const resumed =
             "inline" in content ? { ...content, uploadId } : { uploadId, chunks: content.chunks };

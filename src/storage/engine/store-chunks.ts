@@ -5,7 +5,7 @@ import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import type { ChunkChecksums } from "#storage/chunks/content-checksums.ts";
 import type { ContentAhead } from "#storage/chunks/content-writer.ts";
 import type { ChunkBytes } from "#storage/local/pinned-content.ts";
-import type { ChunkRecord } from "#storage/metadata/snapshot-reader.ts";
+import type { ChunkRecord } from "#storage/metadata/content-records.ts";
 import type { ChunkReading } from "#storage/object-store/chunk-reads.ts";
 import type { ObjectChunkWriter } from "#storage/object-store/object-chunk-writer.ts";
 import { AHEAD_OF_STORE, type ObjectUpload } from "#storage/object-store/object-upload.ts";

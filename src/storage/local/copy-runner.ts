@@ -3,14 +3,13 @@
 import { STALE_ACCESS_RETRIES } from "#base/limits.ts";
 import { FairSlots } from "#storage/chunks/fair-slots.ts";
 import type { CopyOrder, CopyTarget } from "#storage/contract/copy-order.ts";
-import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
+import { type Counted, type InodeId, StaleAccessError } from "#storage/contract/inode.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { CopyJob } from "#storage/metadata/copy-messages.ts";
 import { isCopied } from "#storage/writer/copy-commands.ts";
 import { grown } from "#storage/writer/entry-words.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
-import type { DropRetries } from "./drop-retries.ts";
 
 /** Copies under way at once; others wait, round-robin over users. */
 export const COPIES_AT_ONCE = 64;
@@ -28,7 +27,8 @@ export const COPY_SLICES_AT_ONCE = 2;
 /** Dependencies of copies. */
 export interface CopyRunnerDeps {
   readonly queue: Pick<WriteQueue, "submit">;
-  readonly drops: DropRetries;
+  /** Repeats a drop in the root of an inode. */
+  readonly drops: { run(drop: () => Promise<unknown>, id: InodeId): Promise<void> };
   readonly nowMs: () => number;
 }
 
@@ -112,6 +112,6 @@ export class CopyRunner {
   /** The slot is held until then, so that pending drops are bounded as copies are. */
   #drop(job: CopyJob): Promise<void> {
     const { queue, drops } = this.#deps;
-    return drops.run(() => queue.submit({ op: "dropCopy", job }));
+    return drops.run(() => queue.submit({ op: "dropCopy", job }), job.sourceId);
   }
 }

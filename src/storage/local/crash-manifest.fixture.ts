@@ -69,7 +69,10 @@ export class CrashManifest {
   }
 }
 
-/** Starts a process that changes the store, behind `strace` when options are given. */
+/**
+ * Starts a process that changes the store, behind `strace` when options are given. It stops only at calls
+ * that these name.
+ */
 export function startLoad(
   directory: string,
   manifest: CrashManifest,
@@ -77,7 +80,7 @@ export function startLoad(
 ): { child: ChildProcess; exited: Promise<void> } {
   const own = [process.execPath, LOAD, directory, options.mode, String(options.firstNumber)];
   const [command = "", ...args] =
-    options.strace === undefined ? own : ["strace", "-f", "-qq", ...options.strace, ...own];
+    options.strace === undefined ? own : ["strace", "-f", "--seccomp-bpf", "-qq", ...options.strace, ...own];
   // strace would not see calls through io_uring, and it counts the calls of each thread separately.
   const env = {
     ...process.env,

@@ -111,6 +111,85 @@ test("an exclusion goes with what is moved or renamed, and holds wherever a shar
   assert.deepEqual(sharedAt(storage, "a", "c"), [BOB, CAROL]);
 });
 
+test("what takes the place of an excluded entry is excluded as well, by a move, a copy and a restore", async (t) => {
+  const { storage } = await freshStorage(t);
+  const { a } = await withExclusion(storage);
+  await unshare(storage, await file(storage, "a", "secret"));
+  const onto = { ...BY, parentId: a, name: "secret", onConflict: "replace" } as const;
+  const kept = [`+${BOB} /a`, `+${CAROL} /a`, `-${BOB} /a/b`, `-${BOB} /a/secret`];
+  const assertKept = (): void => {
+    assert.deepEqual(rowsOf(storage), kept);
+    assert.deepEqual(sharedAt(storage, "a", "secret"), [CAROL]);
+  };
+  await storage.rename({ ...onto, inodeId: await file(storage, "a", "newer") });
+  assertKept();
+  const sourceId = await file(storage, "a", "template");
+  const order = { by: OWNER, ...MOST };
+  await storage.copy({ ...order, target: () => ({ ...onto, sourceId }) });
+  assertKept();
+  const { item } = await storage.trash({ ...BY, inodeId: sourceId });
+  await storage.restore({ ...BY, trashId: item.id, names: ["a", "secret"], onConflict: "replace" });
+  assertKept();
+  // A share of the entry itself goes with it, wherever it moves.
+  const shared = await file(storage, "a", "shared");
+  await share(storage, shared);
+  await storage.rename({ ...onto, inodeId: shared });
+  assert.deepEqual(sharedAt(storage, "a", "secret"), [BOB, CAROL]);
+});
+
+test("what takes the place of an excluded folder that goes to the trash is excluded itself, and the trash keeps the rest", async (t) => {
+  const { storage } = await freshStorage(t);
+  const { a } = await withExclusion(storage);
+  await directory(storage, "a", "b", "deep");
+  await unshare(storage, inodeAt(storage, "a", "b", "c").id, CAROL);
+  const onto = { ...BY, parentId: a, name: "b", onConflict: "trash" } as const;
+  const sourceId = await directory(storage, "new");
+  await directory(storage, "new", "c");
+  const order = { by: OWNER, ...MOST };
+  const rows = [`+${BOB} /a`, `+${CAROL} /a`, `-${BOB} /a/b`];
+  const { kept } = await storage.copy({ ...order, target: () => ({ ...onto, sourceId }) });
+  assert.deepEqual([kept?.originalPath, kept?.inodeCount], ["/a/b", 3]);
+  assert.deepEqual(rowsOf(storage), rows);
+  await storage.rename({ ...onto, inodeId: sourceId });
+  assert.deepEqual(rowsOf(storage), rows);
+  assert.deepEqual(sharedAt(storage, "a", "b", "c"), [CAROL]);
+  await storage.restore({ ...BY, trashId: kept?.id ?? "", names: ["a", "former"], onConflict: "fail" });
+  assert.deepEqual(rowsOf(storage), [...rows, `-${BOB} /a/former`, `-${CAROL} /a/former/c`]);
+});
+
+test("an entry takes the place of no folder that it lies in, and the levels below a folder fall with what makes way", async (t) => {
+  const { storage } = await freshStorage(t);
+  const { a, b } = await withExclusion(storage);
+  const root = storage.root(OWNER)?.directoryId ?? 0;
+  const over = { ...BY, parentId: root, name: "a", onConflict: "trash" } as const;
+  await assert.rejects(storage.rename({ ...over, inodeId: b }), refusal("BAD_ARGUMENT"));
+  const copying = storage.copy({ by: OWNER, ...MOST, target: () => ({ ...over, sourceId: b }) });
+  await assert.rejects(copying, refusal("BAD_ARGUMENT"));
+  await directory(storage, "a", "b", "x");
+  await directory(storage, "a", "b", "x", "y");
+  const { id: inodeId } = inodeAt(storage, "a", "d");
+  await storage.rename({ ...BY, parentId: a, name: "b", onConflict: "trash", inodeId });
+  assert.deepEqual([inodeAt(storage, "a", "b").id, inodeAt(storage, "a").childCount], [inodeId, 1]);
+});
+
+test("what another user replaces of an excluded file is excluded when it comes back beside it", async (t) => {
+  const { storage } = await freshStorage(t);
+  await withExclusion(storage);
+  const secret = await file(storage, "a", "secret");
+  await unshare(storage, secret);
+  const { kept } = await storage.setSize({
+    ...BY,
+    by: CAROL,
+    fileId: secret,
+    sizeBytes: 0,
+    ifMatch: undefined,
+  });
+  const names = ["a", "former"];
+  await storage.restore({ ...BY, trashId: kept?.id ?? "", names, onConflict: "fail" });
+  assert.deepEqual(sharedAt(storage, ...names), [CAROL]);
+  assert.deepEqual(rowsOf(storage).slice(3), [`-${BOB} /a/former`, `-${BOB} /a/secret`]);
+});
+
 test("the trash gives shares up and keeps exclusions, so that a restore shows nothing that was hidden (D14)", async (t) => {
   const { storage } = await freshStorage(t);
   const { b } = await withExclusion(storage);
@@ -219,6 +298,11 @@ test("what was begun below an exclusion is found as shut out, and what lies besi
       .shutOut(10)
       .map(({ path }) => path)
       .toSorted(),
+    ["/a b/up", "/a/b/up"],
+  );
+  const [first] = storage.uploads.shutOut(1);
+  assert.deepEqual(
+    [first, ...storage.uploads.shutOut(1, first)].map((upload) => upload?.path),
     ["/a b/up", "/a/b/up"],
   );
 });

@@ -8,6 +8,7 @@ import type { ChunkStore } from "#storage/chunks/chunk-store.ts";
 import type { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type {
+  DepartedRoot,
   LocalMove,
   LocalMoveState,
   MoveBucket,
@@ -21,6 +22,7 @@ import type {
 } from "#storage/contract/root-move.ts";
 import { chunksOf, linesChecksum, MoveRows } from "#storage/metadata/move-rows.ts";
 import { MOVE_SUM, totalsOf } from "#storage/metadata/move-sums.ts";
+import { RootPlaceReader } from "#storage/metadata/root-places.ts";
 import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
 import type { DamageReports } from "#storage/scrub/damage-reports.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
@@ -51,6 +53,7 @@ export class LocalMoves implements RootMoveStorage {
   readonly isOwnFolder = true;
   readonly #deps: LocalMovesDeps;
   readonly #rows: MoveRows;
+  readonly #places: RootPlaceReader;
   readonly #list: ReturnType<SnapshotTables["prepare"]>;
   readonly #unmarked: ReturnType<SnapshotTables["prepare"]>;
   readonly #changed: ReturnType<SnapshotTables["prepare"]>;
@@ -72,6 +75,7 @@ export class LocalMoves implements RootMoveStorage {
     this.#deps = deps;
     const { tables } = deps;
     this.#rows = new MoveRows((sql) => tables.prepare(sql));
+    this.#places = new RootPlaceReader(tables);
     this.#list = tables.prepare(
       "SELECT move_id, owner, state, number, address, head FROM root_move ORDER BY move_id",
     );
@@ -214,10 +218,26 @@ export class LocalMoves implements RootMoveStorage {
     await this.#deps.queue.submit({ op: "thawRoot", moveId });
   }
 
-  async depart(moveId: string, address: string): Promise<void> {
+  async depart(moveId: string, address: string, target = ""): Promise<void> {
     const { owner } = this.#require(moveId);
-    await this.#deps.queue.submit({ op: "departRoot", moveId, address });
+    await this.#deps.queue.submit({ op: "departRoot", moveId, address, target });
     this.#deps.sharesChanged([owner]);
+  }
+
+  departedRoots(owner?: string): readonly DepartedRoot[] {
+    return this.#places.departed(owner);
+  }
+
+  arrivals(): ReadonlyMap<string, string> {
+    return this.#places.arrivals();
+  }
+
+  async takeBack(moveId: string): Promise<void> {
+    const move = this.list().find((one) => one.moveId === moveId);
+    if (move === undefined) return;
+    await this.#deps.queue.submit({ op: "takeRootBack", moveId });
+    await this.endExport(moveId);
+    this.#deps.sharesChanged([move.owner]);
   }
 
   async endExport(moveId: string): Promise<void> {

@@ -14,6 +14,7 @@ import { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
 import { UploadBudget } from "#storage/chunks/upload-budget.ts";
 import type { ContentElsewhere } from "#storage/contract/content-elsewhere.ts";
 import type { CopyOrder } from "#storage/contract/copy-order.ts";
+import type { ByteRange, FileContent } from "#storage/contract/file-content.ts";
 import type {
   Change,
   ChangeContext,
@@ -27,7 +28,6 @@ import type { ScrubSettings, ScrubState } from "#storage/contract/scrub-types.ts
 import type {
   DamagedFiles,
   DamageFound,
-  FileContent,
   ListPage,
   ListQuery,
   Removal,
@@ -159,9 +159,10 @@ export class LocalStorage implements Storage {
         void this.#damage.report(chunkId === undefined ? { fileId: id, version } : { chunkId }, problem),
     };
     const outletFor = ({ by }: ChangeContext) => new FileChunks(store, by);
-    this.#ranges = new RangeWriter({ content: this.#content, outletFor, queue, failed, nowMs });
     this.#drops = new DropRetries(deps);
-    this.#copies = new CopyRunner({ queue, drops: this.#drops, nowMs });
+    const drops = this.#drops;
+    this.#ranges = new RangeWriter({ content: this.#content, outletFor, queue, drops, failed, nowMs });
+    this.#copies = new CopyRunner({ queue, drops, nowMs });
     this.uploads = new LocalUploads({
       queue,
       tables: this.#reader.tables,
@@ -247,8 +248,8 @@ export class LocalStorage implements Storage {
     return this.#open().inodesBelow(id);
   }
 
-  openFile(fileId: InodeId): FileContent {
-    return new PinnedContent(this.#content, this.#open().content(fileId));
+  openFile(fileId: InodeId, range?: ByteRange): FileContent {
+    return new PinnedContent(this.#content, this.#open().content(fileId), range);
   }
 
   createRoot({ owner, rootId, number }: Parameters<Storage["createRoot"]>[0]): Promise<RootRecord> {

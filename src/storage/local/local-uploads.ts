@@ -68,13 +68,14 @@ export class LocalUploads implements UploadStore {
     const { tables } = deps;
     this.#one = tables.prepare(`SELECT ${COLUMNS} WHERE upload_id = ?`);
     this.#untouched = tables.prepare(
-      `SELECT ${COLUMNS} WHERE touched_at_ms <= ? ORDER BY touched_at_ms LIMIT ?`,
+      `SELECT ${COLUMNS} WHERE touched_at_ms <= ? AND (touched_at_ms, upload_id) > (?, ?)
+       ORDER BY touched_at_ms, upload_id LIMIT ?`,
     );
     this.#shutOut = tables.prepare(
-      `SELECT ${COLUMNS} WHERE username <> owner AND coalesce((SELECT held.excluded FROM share_grant AS held
+      `SELECT ${COLUMNS} WHERE upload_id > ? AND username <> owner AND coalesce((SELECT held.excluded FROM share_grant AS held
        WHERE held.username = upload.username AND held.owner = root.owner
          AND (held.path IN ('/', upload.path) OR substr(upload.path, 1, length(held.path) + 1) = held.path || '/')
-       ORDER BY length(held.path) DESC LIMIT 1), 1) = 1 LIMIT ?`,
+       ORDER BY length(held.path) DESC LIMIT 1), 1) = 1 ORDER BY upload_id LIMIT ?`,
     );
     this.#ofUser = tables.prepare(`SELECT ${COLUMNS} WHERE upload.username = ? LIMIT ?`);
     this.#wallAtStartMs = Math.trunc(deps.clock.wallMs());
@@ -120,12 +121,13 @@ export class LocalUploads implements UploadStore {
     return this.#deps.queue.submit({ op: "dropUpload", uploadId });
   }
 
-  untouchedSince(timeMs: number, limit: number): StoredUpload[] {
-    return this.#deps.tables.read(() => toUploads(this.#untouched.all(timeMs, limit)));
+  untouchedSince(timeMs: number, limit: number, after?: StoredUpload): StoredUpload[] {
+    const { touchedAtMs, uploadId } = after ?? { touchedAtMs: Number.MIN_SAFE_INTEGER, uploadId: "" };
+    return this.#deps.tables.read(() => toUploads(this.#untouched.all(timeMs, touchedAtMs, uploadId, limit)));
   }
 
-  shutOut(limit: number): StoredUpload[] {
-    return this.#deps.tables.read(() => toUploads(this.#shutOut.all(limit)));
+  shutOut(limit: number, after?: StoredUpload): StoredUpload[] {
+    return this.#deps.tables.read(() => toUploads(this.#shutOut.all(after?.uploadId ?? "", limit)));
   }
 
   ofUser(username: string, limit: number): StoredUpload[] {

@@ -8,6 +8,12 @@ import type { WriteQueue } from "#storage/writer/write-queue.ts";
 
 type Row = [string, InodeId, string, string, 0 | 1, 0 | 1, string, number];
 
+/** Parents of inodes that are kept until the next commit: many locks and links lie below the same directories. */
+const PARENTS_KEPT = 16_384;
+
+/** Directory and name of an inode. */
+type Parent = [InodeId | null, string];
+
 /** See LockStorage. */
 export class LocalLocks implements LockStorage {
   readonly #deps: {
@@ -18,6 +24,10 @@ export class LocalLocks implements LockStorage {
   };
   readonly #ofRoot: ReturnType<SnapshotTables["prepare"]>;
   readonly #parent: ReturnType<SnapshotTables["prepare"]>;
+  readonly #version: ReturnType<SnapshotTables["prepare"]>;
+  /** Read at that version of the database, and forgotten with it. */
+  readonly #parents = new Map<InodeId, Parent>();
+  #parentsVersion = -1;
 
   constructor(deps: {
     tables: SnapshotTables;
@@ -31,6 +41,7 @@ export class LocalLocks implements LockStorage {
        WHERE root_number = (SELECT number FROM root WHERE owner = ?) AND expires_at_ms > ? ORDER BY token`,
     );
     this.#parent = deps.tables.prepare("SELECT parent_id, name FROM inode WHERE id = ?");
+    this.#version = deps.tables.prepare("PRAGMA data_version");
   }
 
   ofRoot(owner: string): readonly HeldLock[] {
@@ -51,16 +62,32 @@ export class LocalLocks implements LockStorage {
 
   namesBelow(inodeId: InodeId, above: InodeId): readonly string[] | undefined {
     return this.#deps.tables.read(() => {
+      this.#renewParents();
       const names: string[] = [];
       let at: InodeId | null | undefined = inodeId;
       for (let level = 0; level < CHAIN_MAX && typeof at === "number"; level++) {
         if (at === above) return names.toReversed();
-        const row = this.#parent.get(at) as [InodeId | null, string] | undefined;
+        const row = this.#parentOf(at);
         names.push(row?.[1] ?? "");
         at = row?.[0];
       }
       return undefined;
     });
+  }
+
+  #renewParents(): void {
+    const [version] = this.#version.get() as unknown as [number];
+    if (version === this.#parentsVersion && this.#parents.size < PARENTS_KEPT) return;
+    this.#parentsVersion = version;
+    this.#parents.clear();
+  }
+
+  #parentOf(id: InodeId): Parent | undefined {
+    const kept = this.#parents.get(id);
+    if (kept !== undefined) return kept;
+    const row = this.#parent.get(id) as Parent | undefined;
+    if (row !== undefined) this.#parents.set(id, row);
+    return row;
   }
 
   async take(change: ChangeContext & Omit<HeldLock, "username">): Promise<void> {

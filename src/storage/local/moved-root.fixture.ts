@@ -77,7 +77,7 @@ export async function switchOver(
   const totals = await from.storage.moves.exportTotals(MOVE);
   assert.deepEqual(to.storage.moves.importTotals(MOVE), totals);
   assert.ok(totals !== undefined && totals.rows > 0);
-  await from.storage.moves.depart(MOVE, "n2.example.com:50051");
+  await from.storage.moves.depart(MOVE, "n2.example.com:50051", "n2");
   await to.storage.moves.finishImport(MOVE, head, 1);
   return totals;
 }
@@ -215,4 +215,16 @@ export async function portrait(storage: Storage): Promise<unknown> {
     properties: storage.properties.of(inodeAt(storage, "top", "inner").id),
     propertyBytes: storage.properties.bytesIn(OWNER),
   }));
+}
+
+/** Both sides of a move that has begun, with the root as it was before. */
+export async function beginMove(
+  context: TestContext,
+): Promise<{ readonly from: Side; readonly to: Side; readonly parentId: number; readonly before: unknown }> {
+  const [from, to] = [await Side.open(context), await Side.open(context)];
+  const parentId = await fillRoot(from.storage);
+  const before = await portrait(from.storage);
+  await from.storage.moves.beginExport({ moveId: MOVE, owner: OWNER });
+  await to.storage.moves.beginImport({ moveId: MOVE, owner: OWNER, numbers: [NUMBER] });
+  return { from, to, parentId, before };
 }

@@ -1,8 +1,13 @@
 // Tests of a root's way from one store to another, while it is used and across restarts of either side.
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { isGroveError } from "#base/errors.ts";
 import { rootNumberOf } from "#storage/contract/inode.ts";
+import { DEPARTED_ROOTS_MAX, RootPlaces } from "#storage/metadata/root-places.ts";
+import { migrate } from "#storage/metadata/schema.ts";
 import {
+  beginMove,
   fillRoot,
   MOVE,
   NUMBER,
@@ -20,11 +25,7 @@ const BY = { owner: OWNER, by: OWNER, accessVersion: undefined };
 const MOVED = { moveId: MOVE, owner: OWNER };
 
 test("a root arrives with files, shares, trash, begun uploads, usage and inode numbers, and leaves nothing behind", async (context) => {
-  const [from, to] = [await Side.open(context), await Side.open(context)];
-  await fillRoot(from.storage);
-  const before = await portrait(from.storage);
-  await from.storage.moves.beginExport(MOVED);
-  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { from, to, before } = await beginMove(context);
   await pullAll(from, to);
   assert.equal(to.storage.root(OWNER), undefined);
   assert.deepEqual(to.storage.roots(), []);
@@ -56,10 +57,7 @@ test("a root arrives with files, shares, trash, begun uploads, usage and inode n
 });
 
 test("what changes while the root is copied arrives as it is at the freeze, also across restarts of either side", async (context) => {
-  const [from, to] = [await Side.open(context), await Side.open(context)];
-  await fillRoot(from.storage);
-  await from.storage.moves.beginExport(MOVED);
-  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { from, to } = await beginMove(context);
   let step = 0;
   const change = async (): Promise<void> => {
     const { storage } = from;
@@ -106,10 +104,7 @@ test("what changes while the root is copied arrives as it is at the freeze, also
 });
 
 test("a frozen root refuses every change, over a restart too, and takes them again once the move is undone", async (context) => {
-  const [from, to] = [await Side.open(context), await Side.open(context)];
-  const parentId = await fillRoot(from.storage);
-  await from.storage.moves.beginExport(MOVED);
-  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { from, to, parentId } = await beginMove(context);
   await pullAll(from, to);
   await from.storage.moves.freeze(MOVE);
   const changes = [
@@ -156,10 +151,7 @@ test("a root whose number is taken gets another, with the same files under new i
 });
 
 test("a chunk that arrives with other bytes is refused, and rows that belong elsewhere are", async (context) => {
-  const [from, to] = [await Side.open(context), await Side.open(context)];
-  await fillRoot(from.storage);
-  await from.storage.moves.beginExport(MOVED);
-  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { from, to } = await beginMove(context);
   const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
   const [chunk] = await to.storage.moves.missingChunks(MOVE, buckets);
   assert.ok(chunk !== undefined);
@@ -172,10 +164,7 @@ test("a chunk that arrives with other bytes is refused, and rows that belong els
 });
 
 test("chunk files that have landed without their rows go with the end of the only import", async (context) => {
-  const [from, to] = [await Side.open(context), await Side.open(context)];
-  await fillRoot(from.storage);
-  await from.storage.moves.beginExport(MOVED);
-  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { from, to } = await beginMove(context);
   const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
   for (const chunk of await to.storage.moves.missingChunks(MOVE, buckets)) {
     const bytes = await from.storage.moves.readChunk(MOVE, chunk.name);
@@ -192,10 +181,7 @@ test("chunk files that have landed without their rows go with the end of the onl
 });
 
 test("chunk files that have landed stay while buckets of another kind or another move are put", async (context) => {
-  const [from, to] = [await Side.open(context), await Side.open(context)];
-  await fillRoot(from.storage);
-  await from.storage.moves.beginExport(MOVED);
-  await to.storage.moves.beginImport({ ...MOVED, numbers: [NUMBER] });
+  const { from, to } = await beginMove(context);
   await to.storage.moves.beginImport({ moveId: "02MOVE", owner: BOB, numbers: [NUMBER + 1] });
   const { buckets } = await from.storage.moves.nextRound(MOVE, [], 100_000_000);
   const chunks = await to.storage.moves.missingChunks(MOVE, buckets);
@@ -222,4 +208,93 @@ test("chunk files that have landed stay while buckets of another kind or another
   assert.deepEqual(await portrait(to.storage), before);
   await Promise.all([from.storage.close(), to.storage.close()]);
   assertSound(to.directory);
+});
+
+test("no root is made in the place of one that has left, over restarts and once its copy is gone, until a later move brings it back", async (context) => {
+  const { from, to } = await beginMove(context);
+  await pullAll(from, to);
+  await switchOver(from, to);
+  const isElsewhere = (error: unknown): boolean =>
+    isGroveError(error, "WRONG_NODE") && error.metadata["address"] === "n2.example.com:50051";
+  const again = { owner: OWNER, rootId: "01ROOT" };
+  await assert.rejects(from.storage.createRoot(again), isElsewhere);
+  await from.storage.moves.endExport(MOVE);
+  await to.storage.moves.endImport(MOVE);
+  while (query(from.directory, "SELECT 1 FROM inode").length > 0)
+    await new Promise((resolve) => setImmediate(resolve));
+  await from.restart();
+  await assert.rejects(from.storage.createRoot(again), isElsewhere);
+  const address = "n2.example.com:50051";
+  const left = { rootId: "01ROOT", owner: OWNER, moveId: MOVE, target: "n2", address };
+  assert.deepEqual(from.storage.moves.departedRoots(OWNER), [left]);
+  assert.deepEqual(from.storage.moves.departedRoots(BOB), []);
+  assert.deepEqual(to.storage.moves.departedRoots(), []);
+  const BACK = "02MOVE";
+  await to.storage.moves.beginExport({ moveId: BACK, owner: OWNER });
+  await from.storage.moves.beginImport({ moveId: BACK, owner: OWNER, numbers: [NUMBER] });
+  const head = await to.storage.moves.freeze(BACK);
+  await to.storage.moves.depart(BACK, "n1.example.com:50051", "n1");
+  await from.storage.moves.finishImport(BACK, head, 1);
+  assert.deepEqual(from.storage.moves.departedRoots(), []);
+  assert.equal((await from.storage.createRoot(again)).rootId, "01ROOT");
+  assert.deepEqual(
+    to.storage.moves.departedRoots().map(({ target, moveId }) => [target, moveId]),
+    [["n1", BACK]],
+  );
+  await Promise.all([from.storage.close(), to.storage.close()]);
+});
+
+test("a kept copy that is taken back is the root as it was, with its shares, over a restart in between", async (context) => {
+  const { from, to, before } = await beginMove(context);
+  await pullAll(from, to);
+  await switchOver(from, to);
+  await from.restart();
+  assert.equal(from.storage.root(OWNER), undefined);
+  await from.storage.moves.takeBack(MOVE);
+  await from.storage.moves.takeBack(MOVE);
+  assert.deepEqual(await portrait(from.storage), before);
+  assert.deepEqual(from.storage.moves.list(), []);
+  assert.deepEqual(from.storage.moves.departedRoots(), []);
+  assert.deepEqual([...(from.storage.moves.arrivals() ?? [])], [["01ROOT", `${MOVE}+`]]);
+  await put(from.storage, inodeAt(from.storage, "top").id, "new", patterned(200_000));
+  await from.restart();
+  assert.notEqual(from.storage.root(OWNER), undefined);
+  await Promise.all([from.storage.close(), to.storage.close()]);
+  assertSound(from.directory);
+});
+
+test("a root that is frozen for a switch of which its node has not heard is taken back, over a restart too", async (context) => {
+  const { from, to, before } = await beginMove(context);
+  await pullAll(from, to);
+  await from.storage.moves.freeze(MOVE);
+  await from.restart();
+  await from.storage.moves.takeBack(MOVE);
+  await from.storage.moves.takeBack(MOVE);
+  assert.deepEqual(await portrait(from.storage), before);
+  assert.deepEqual(from.storage.moves.list(), []);
+  assert.deepEqual([...(from.storage.moves.arrivals() ?? [])], [["01ROOT", `${MOVE}+`]]);
+  assert.deepEqual(query(from.directory, "SELECT name FROM sqlite_schema WHERE type = 'trigger'"), []);
+  await put(from.storage, inodeAt(from.storage, "top").id, "new", patterned(200_000));
+  await from.restart();
+  await put(from.storage, inodeAt(from.storage, "top").id, "newer", patterned(200_000));
+  await Promise.all([from.storage.close(), to.storage.close()]);
+  assertSound(from.directory);
+});
+
+test("the notes of roots that have left are bounded: those that left first are forgotten", () => {
+  const db = new DatabaseSync(":memory:");
+  migrate(db, "data");
+  const places = new RootPlaces(db);
+  const root = (index: number) => ({
+    rootId: `R${index}`,
+    owner: OWNER,
+    moveId: `M${String(index).padStart(6, "0")}`,
+  });
+  for (let index = 0; index < DEPARTED_ROOTS_MAX + 2; index++)
+    places.left(root(index), { target: "n2", address: "" });
+  const { count } = db.prepare("SELECT count(*) AS count FROM root_place").get() as { count: number };
+  assert.equal(count, DEPARTED_ROOTS_MAX);
+  assert.doesNotThrow(() => places.requireNotDeparted("R1"));
+  assert.throws(() => places.requireNotDeparted("R2"), refusal("WRONG_NODE"));
+  db.close();
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
-import { etagOf, StaleAccessError } from "#storage/contract/inode.ts";
+import { type ConflictRule, etagOf, StaleAccessError } from "#storage/contract/inode.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import {
   BY_OWNER,
@@ -121,6 +121,24 @@ test("a change whose permission check is out of date is refused and changes noth
   assert.deepEqual(storage.resolve(OWNER, ["a"]).missing, ["a"]);
 });
 
+test("a file that was given a link after the check is not replaced, and keeps its link (D13)", async (context) => {
+  const { storage, rootDirectoryId: parentId } = await freshStorage(context);
+  const make = (name: string): ReturnType<typeof storage.createFile> =>
+    storage.createFile({ ...BY_OWNER, parentId, name, data: Buffer.alloc(0), mtimeMs: 0 });
+  const [{ inode: draft }, { inode: target }] = [await make("draft"), await make("target")];
+  const checked = { ...BY_OWNER, by: "bob@example.com", accessVersion: storage.root(OWNER)?.accessVersion };
+  const secrets = { tokenHash: "00", password: "", passKey: "" };
+  const limits = { endsMs: 0, maxDownloads: 0, maxBytes: 0, maxFiles: 0 };
+  const link = { id: "L1", inodeId: target.id, kind: "read", ...secrets, ...limits } as const;
+  await storage.links.create({ ...BY_OWNER, ...link });
+  const over = { inodeId: draft.id, parentId, name: "target", onConflict: "replace" } as const;
+  await assert.rejects(storage.rename({ ...checked, ...over }), StaleAccessError);
+  assert.deepEqual(
+    storage.links.ofRoot(OWNER).map(({ id, inodeId }) => [id, inodeId]),
+    [["L1", target.id]],
+  );
+});
+
 test("what a sharee makes names its maker (D13)", async (context) => {
   const { storage, rootDirectoryId: parentId } = await freshStorage(context);
   const { inode } = await storage.createDirectory({
@@ -197,7 +215,7 @@ test("a move onto a name fails, finds a free one, or replaces what fits (D13)", 
   const { inode: one } = await upload(storage, { parentId, name: "one.txt", bytes: Buffer.from("1") });
   await upload(storage, { parentId, name: "two.txt", bytes: Buffer.from("22") });
   const { inode: folder } = await storage.createDirectory({ ...BY_OWNER, parentId, name: "folder" });
-  const rename = (onConflict: "fail" | "rename" | "replace", name: string, inodeId = one.id) =>
+  const rename = (onConflict: ConflictRule, name: string, inodeId = one.id) =>
     storage.rename({ ...BY_OWNER, inodeId, parentId, name, onConflict });
   await assert.rejects(rename("fail", "two.txt"), refusal("PATH_EXISTS"));
   const { inode: beside } = await rename("rename", "two.txt");

@@ -1,31 +1,29 @@
 // Reads one version of a file block by block; bytes that do not match their checksum are refused.
-
 import { read } from "node:fs";
 import { promisify } from "node:util";
-import { crc32Combine } from "#base/crc32-combine.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { BLOCK_BYTES, CHUNK_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
 import { type ChunkList, type ChunkPins, chunkIdAt } from "#storage/chunks/chunk-pins.ts";
-import { crcWithZeros, ListChecksum } from "#storage/chunks/list-checksum.ts";
+import { crcWithZeros, joinCrcs, ListChecksum } from "#storage/chunks/list-checksum.ts";
 import type { OpenChunkFiles } from "#storage/chunks/open-chunk-files.ts";
-import type { Inode } from "#storage/contract/inode.ts";
-import type { ChunkFault, FileContent, LentChunk } from "#storage/contract/storage.ts";
+import type { ByteRange, ChunkFault, FileContent, LentChunk } from "#storage/contract/file-content.ts";
+import type { Inode, InodeId } from "#storage/contract/inode.ts";
+import { RowsToCome, whenRowsAreHere } from "#storage/contract/rows-to-come.ts";
+import type { ChunkRecord, ContentRecord, Positions } from "#storage/metadata/content-records.ts";
 import { damagedText } from "#storage/metadata/damage-rows.ts";
-import type { ChunkRecord, ContentRecord, SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
+import type { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
 import { harmlessFileError } from "#storage/metadata/sqlite-errors.ts";
-
-/**
- * Longest chunk list that is checked against the file's checksum before a read: 1 GB in a millisecond of the
- * main thread.
- */
-const LIST_CHECK_CHUNKS = 256;
+import { LIST_CHECK_CHUNKS, windowOf } from "./list-window.ts";
 
 const readBytes = promisify(read);
 
 /** Dependencies of reads. */
 export interface ContentDeps {
-  readonly reader: Pick<SnapshotReader, "chunk" | "chunkList" | "file" | "inline">;
+  readonly reader: Pick<SnapshotReader, "chunkList" | "file" | "inline"> & {
+    /** A chunk in the list of a file. */
+    chunk(id: number, fileId: InodeId): ChunkRecord | undefined;
+  };
   readonly files: Pick<OpenChunkFiles, "use">;
   /** Opens what reads chunks that lie elsewhere than in files. */
   readonly elsewhere?: ((inode: Inode) => ChunkBytes) | undefined;
@@ -61,6 +59,8 @@ export class PinnedContent implements FileContent {
   readonly inode: Inode;
   readonly #deps: ContentDeps;
   readonly #pinned: ChunkList | undefined;
+  /** Positions that the pinned list is about; undefined for all. */
+  readonly #within: Positions | undefined;
   readonly #elsewhere: ChunkBytes | undefined;
   #inline: Buffer | undefined;
   #isInlineChecked = false;
@@ -68,7 +68,7 @@ export class PinnedContent implements FileContent {
   #isReported = false;
   #lastChunk: ChunkRecord | undefined;
 
-  constructor(deps: ContentDeps, { inode, contentId, inline }: ContentRecord) {
+  constructor(deps: ContentDeps, { inode, contentId, inline }: ContentRecord, range?: ByteRange) {
     this.inode = inode;
     this.#deps = deps;
     if (contentId === undefined) {
@@ -78,8 +78,12 @@ export class PinnedContent implements FileContent {
     }
     // A ranged write changes a list in place, and the trash may give a list to another inode, whose versions
     // start again.
-    const key = `${inode.id}-${inode.version}`;
-    this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId));
+    const within = windowOf(inode.sizeBytes, range);
+    const key = [inode.id, inode.version, ...(within === undefined ? [] : [within.from, within.below])].join(
+      "-",
+    );
+    this.#within = within;
+    this.#pinned = deps.pins.pin(key, () => deps.reader.chunkList(contentId, within));
     this.#elsewhere = deps.elsewhere?.(inode);
   }
 
@@ -93,8 +97,11 @@ export class PinnedContent implements FileContent {
   }
 
   async #readStored(offset: number, into: (() => Buffer) | undefined): Promise<Buffer> {
-    this.#checkList();
-    const block = this.#blockAt(offset);
+    const found = whenRowsAreHere(() => {
+      this.#checkList();
+      return this.#blockAt(offset);
+    });
+    const block = found instanceof Promise ? await found : found;
     const { chunk } = block;
     const room = block.storedLength === block.length ? into?.() : undefined;
     const bytes =
@@ -139,6 +146,10 @@ export class PinnedContent implements FileContent {
   rangeCrc32(offset: number, length: number): number | Promise<number> {
     this.#refuseOutside(offset, length);
     this.#refuseDamaged();
+    return whenRowsAreHere(() => this.#crcOf(offset, length));
+  }
+
+  #crcOf(offset: number, length: number): number | Promise<number> {
     if (this.#inline !== undefined) {
       const bytes = this.#checkedInline();
       return length === bytes.length ? this.inode.crc32 : crc32(bytes.subarray(offset, offset + length));
@@ -253,10 +264,14 @@ export class PinnedContent implements FileContent {
 
   #chunkAt(position: number): ChunkRecord | undefined {
     if (this.#isClosed) throw new GroveError("BAD_ARGUMENT", "the content was closed");
+    const { from, below } = this.#within ?? { from: 0, below: Number.POSITIVE_INFINITY };
+    // What was not loaded is no hole.
+    if (position < from || position >= below)
+      throw new GroveError("INTERNAL", "a part of a file was read that was not opened");
     const id = this.#pinned === undefined ? undefined : chunkIdAt(this.#pinned, position);
     if (id === undefined) return undefined;
     if (this.#lastChunk?.id === id) return this.#lastChunk;
-    const chunk = this.#deps.reader.chunk(id);
+    const chunk = this.#deps.reader.chunk(id, this.inode.id);
     if (chunk === undefined) throw this.#corrupt("a chunk has no row");
     this.#lastChunk = chunk;
     return chunk;
@@ -309,7 +324,12 @@ export class PinnedContent implements FileContent {
     const { chunkIds = new Float64Array() } = this.#pinned ?? {};
     const at = chunkIds.indexOf(id);
     const next = at < 0 ? [] : [...chunkIds.subarray(at + 1, at + 3)];
-    return next.flatMap((each) => this.#deps.reader.chunk(each) ?? []);
+    try {
+      return next.flatMap((each) => this.#deps.reader.chunk(each, this.inode.id) ?? []);
+    } catch (error) {
+      if (error instanceof RowsToCome) return [];
+      throw error;
+    }
   }
 
   #verify(block: Buffer, blockCrc: number, chunk: ChunkRecord): void {
@@ -334,7 +354,8 @@ export class PinnedContent implements FileContent {
    */
   #checkList(): void {
     const list = this.#pinned;
-    if (list === undefined || list.isChecked === true || list.positions.length > LIST_CHECK_CHUNKS) return;
+    if (list === undefined || list.isChecked === true || this.#within !== undefined) return;
+    if (list.positions.length > LIST_CHECK_CHUNKS) return;
     const checksum = new ListChecksum();
     for (const position of list.positions) {
       const chunk = this.#chunkAt(position);
@@ -366,16 +387,6 @@ export class PinnedContent implements FileContent {
     }
     return new GroveError("CORRUPT", damagedText, { cause: cause ?? new Error(problem) });
   }
-}
-
-function joinCrcs(
-  first: number | Promise<number>,
-  second: number | Promise<number>,
-  secondLength: number,
-): number | Promise<number> {
-  if (typeof first === "number" && typeof second === "number")
-    return crc32Combine(first, second, secondLength);
-  return Promise.all([first, second]).then(([before, after]) => crc32Combine(before, after, secondLength));
 }
 
 async function readFully(descriptor: number, bytes: Buffer, position: number): Promise<number> {

@@ -15,15 +15,16 @@ import {
   type Inode,
   type InodeId,
 } from "#storage/contract/inode.ts";
+import { RowsToCome } from "#storage/contract/rows-to-come.ts";
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
+import type { ContentRecord } from "#storage/metadata/content-records.ts";
 import { orOvertaken } from "#storage/metadata/followed-path.ts";
-import type { ContentRecord } from "#storage/metadata/snapshot-reader.ts";
 import { harmlessFileError, storageFailed } from "#storage/metadata/sqlite-errors.ts";
 import type { WriteInlineCommand } from "#storage/writer/write-commands.ts";
 import type { WriteQueue } from "#storage/writer/write-queue.ts";
 import { type ContentDeps, PinnedContent } from "./pinned-content.ts";
 import { RANGE_WRITES_WAITING, RANGE_WRITES_WAITING_PER_USER, RangeLines } from "./range-lines.ts";
-import { cutContent } from "./truncation.ts";
+import { cutContent, FileChanged, stageKept } from "./truncation.ts";
 
 /** Ranged writes that make chunks at once; each holds up to three of them in memory. */
 export const RANGE_WRITES_AT_ONCE = 4;
@@ -44,6 +45,8 @@ export interface RangeWriterDeps {
   /** Makes the chunks of one write. */
   readonly outletFor: (write: ChangeContext) => ChunkOutlet;
   readonly queue: Pick<WriteQueue, "failure" | "submit">;
+  /** Repeats a drop in the root of a list. */
+  readonly drops: { run(drop: () => Promise<unknown>, id: InodeId): Promise<void> };
   /** Ends all writing. */
   readonly failed: (reason: string) => void;
   readonly nowMs: () => number;
@@ -134,37 +137,46 @@ export class RangeWriter {
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply> | undefined> {
     const { owner, accessVersion, lockVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
-    const { queue, content: deps } = this.#deps;
+    const { queue, drops, content: deps } = this.#deps;
     const outlet = this.#deps.outletFor(change);
     // The content may have changed during the wait for a slot: it is that of the row read with it.
     const record = this.#record(change);
     if (sizeBytes >= record.inode.sizeBytes) return undefined;
     requireEtag(record, ifMatch);
-    const content = new PinnedContent(deps, record);
+    const file = { deps, record, sizeBytes, isOwn: by === owner };
     const writers: MadeChunk[] = [];
+    let staged: number | undefined;
     let isCommitted = false;
     try {
-      const left = await cutContent(content, sizeBytes, { outlet, writers }).catch((error: unknown) => {
-        throw error instanceof GroveError ? error : this.#fileError(error);
+      const { content, crc32 } = await cutContent(file, { outlet, writers }).catch((error: unknown) => {
+        const isPlain =
+          error instanceof GroveError || error instanceof FileChanged || error instanceof RowsToCome;
+        throw isPlain ? error : this.#fileError(error);
       });
-      const fields = {
-        owner,
-        accessVersion,
-        lockVersion,
-        by,
-        at,
-        maxInodes,
-        fileId,
-        sizeBytes,
-        nowMs: this.#deps.nowMs(),
-      };
+      const access = { owner, accessVersion, lockVersion, by, at, fileId };
       const expectedVersion = record.inode.version;
-      const reply = await queue.submit({ op: "truncate", ...fields, expectedVersion, ...left });
+      const fields = () => ({ ...access, expectedVersion, nowMs: this.#deps.nowMs() });
+      await stageKept(
+        file,
+        content,
+        (slice) => queue.submit({ op: "stageKept", ...fields(), ...slice }),
+        (contentId) => {
+          staged = contentId;
+        },
+      );
+      const kept = "inline" in content ? content : { ...content, contentId: staged };
+      const cut = { ...fields(), maxInodes, sizeBytes, crc32, content: kept };
+      const reply = await queue.submit({ op: "truncate", ...cut });
       isCommitted = reply !== undefined;
       return reply;
+    } catch (error) {
+      if (error instanceof FileChanged) return undefined;
+      throw error;
     } finally {
-      content.close();
       await this.#settle(writers, isCommitted, outlet);
+      const contentId = isCommitted ? undefined : staged;
+      if (contentId !== undefined)
+        await drops.run(() => queue.submit({ op: "dropStaged", contentId }), contentId);
     }
   }
 
@@ -210,7 +222,8 @@ export class RangeWriter {
     const record = this.#record(write);
     if (endsSmall(record, write)) return undefined;
     requireEtag(record, ifMatch);
-    const content = new PinnedContent(deps, record);
+    const { offset, data } = write;
+    const content = new PinnedContent(deps, record, { offset, end: offset + data.length });
     const writers: MadeChunk[] = [];
     let isCommitted = false;
     try {

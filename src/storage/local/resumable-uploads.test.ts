@@ -8,7 +8,7 @@ import { CHUNK_BYTES, UPLOAD_IDLE_MS } from "#base/limits.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { StaleAccessError } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
-import type { ResumableSink, StagingChange } from "#storage/contract/upload-store.ts";
+import type { ResumableSink, StagingChange, StoredUpload } from "#storage/contract/upload-store.ts";
 import { UPLOADS_KEPT_PER_USER } from "#storage/writer/upload-commands.ts";
 import { STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
@@ -170,6 +170,22 @@ test(`a user keeps ${UPLOADS_KEPT_PER_USER} unfinished uploads and no more`, asy
   await assert.rejects(begun(storage, "one more"), refusal("TOO_MANY_UPLOADS"));
   await storage.uploads.drop("u3");
   await begun(storage, "one more");
+});
+
+test("what is untouched is listed batch by batch, those of one moment included, and each once", async (context) => {
+  const { storage } = await freshStorage(context, { clock: new ManualClock() });
+  const ids = Array.from({ length: 7 }, (_, index) => `u${index}`);
+  for (const uploadId of ids) await begun(storage, uploadId);
+  const found: string[] = [];
+  for (let last: StoredUpload | undefined; ; ) {
+    const batch = storage.uploads.untouchedSince(storage.uploads.nowMs(), 3, last);
+    found.push(...batch.map(({ uploadId }) => uploadId));
+    last = batch.at(-1);
+    if (last === undefined) break;
+    // One that is dropped meanwhile moves none of the others.
+    if (found.length === 3) await storage.uploads.drop("u2");
+  }
+  assert.deepEqual(found, ids);
 });
 
 test("no step of the wall clock ages an upload while the node runs, and after a restart it has an hour", async (context) => {

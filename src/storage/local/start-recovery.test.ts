@@ -7,9 +7,10 @@ import { type TestContext, test } from "node:test";
 import { crc32 } from "node:zlib";
 import { chunkPath } from "#storage/chunks/chunk-names.ts";
 import { packCrcs } from "#storage/chunks/chunk-writer.ts";
+import { Writer } from "#storage/writer/writer.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
-import { assertSound, BY_OWNER, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
+import { assertSound, BY_OWNER, OWNER, openTestStorage, patterned, query, upload } from "./store.fixture.ts";
 
 const NAME = "ab".repeat(16);
 
@@ -97,4 +98,82 @@ test("a tree whose removal was cut off is removed to its end (A-03)", async (con
   await until(() => again.facts().chunkCount === 0);
   await again.close();
   assertSound(directory);
+});
+
+test("what cannot be removed keeps nothing else of what is detached, and goes once it can (A-03)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  /** Makes a directory that is removed in slices. */
+  const made = async (name: string): Promise<number> => {
+    const { inode } = await storage.createDirectory({ ...BY_OWNER, parentId, name });
+    await storage.createDirectory({ ...BY_OWNER, parentId: inode.id, name: "inside" });
+    return inode.id;
+  };
+  const remove = (inodeId: number): Promise<unknown> =>
+    storage.remove({ ...BY_OWNER, inodeId, recursive: true });
+  const left = (): unknown[] => query(directory, "SELECT id FROM inode ORDER BY id").map(({ id }) => id);
+  /** Lets the removal of these rows fail, and of no others. */
+  const refuse = (...ids: number[]): void => {
+    const db = new DatabaseSync(join(directory, "inodes.db"), { timeout: 5_000 });
+    db.exec(`DROP TRIGGER IF EXISTS odd; CREATE TRIGGER odd BEFORE DELETE ON inode
+      WHEN old.id IN (${ids.join(",")}) BEGIN SELECT RAISE(ABORT, 'odd'); END`);
+    db.close();
+  };
+  const [older, newer, last] = [await made("older"), await made("newer"), await made("last")];
+  refuse(older, newer);
+  await remove(older);
+  await remove(newer);
+  await until(() => left().length === 5);
+  // Something newer begins the next turn, which comes to the older one behind the one that is refused.
+  refuse(newer);
+  await remove(last);
+  await until(() => left().length === 2);
+  assert.ok(left().includes(newer));
+  refuse();
+  await remove(await made("again"));
+  await until(() => left().length === 1);
+  await storage.close();
+  assertSound(directory);
+});
+
+test("what is detached goes at once, however often another thing could not be removed (A-03)", async (context) => {
+  const directory = temporaryDirectory(context);
+  const storage = await openTestStorage(directory);
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const ids: number[] = [];
+  for (let number = 0; number < 41; number++) {
+    const { inode } = await storage.createDirectory({ ...BY_OWNER, parentId, name: `d${number}` });
+    await storage.createDirectory({ ...BY_OWNER, parentId: inode.id, name: "inside" });
+    ids.push(inode.id);
+  }
+  await storage.close();
+  const databasePath = join(directory, "inodes.db");
+  const db = new DatabaseSync(databasePath, { timeout: 5_000 });
+  const [odd = 0, ...others] = ids;
+  db.exec(
+    `CREATE TRIGGER odd BEFORE DELETE ON inode WHEN old.id = ${odd} BEGIN SELECT RAISE(ABORT, 'odd'); END`,
+  );
+  db.close();
+  const writer = new Writer({ databasePath, ballastPath: join(directory, "ballast"), ballastBytes: 0 });
+  context.after(() => writer.close("checkpoint"));
+  const by = { ...BY_OWNER, accessVersion: undefined, nowMs: 1 };
+  const remove = (inodeId: number): void => {
+    writer.run([[0, { op: "remove", ...by, inodeId, recursive: true }]]);
+  };
+  /** One turn, as after each command that may have detached something. */
+  const purge = (): void => {
+    for (let slices = 0; writer.purgeSlice(); slices++) assert.ok(slices < 100);
+  };
+  const isLeft = (id: number): boolean =>
+    query(directory, `SELECT id FROM inode WHERE id = ${id}`).length > 0;
+  remove(odd);
+  for (const [slices, id] of others.entries()) {
+    // As many slices in vain: a removal comes between turns, or in the middle of one.
+    for (let slice = 0; slice < slices; slice++) writer.purgeSlice();
+    remove(id);
+    purge();
+    assert.equal(isLeft(id), false, `after ${slices} slices`);
+  }
+  assert.equal(isLeft(odd), true);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CHUNK_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
-import type { ChangeContext, Inode } from "#storage/contract/inode.ts";
+import type { ChangeContext, ConflictRule, Inode } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { TrashPage } from "#storage/contract/trash.ts";
 import { until } from "#testing/until.ts";
@@ -39,7 +39,7 @@ const restore = (
   storage: Storage,
   trashId: string,
   names?: readonly string[],
-  onConflict: "fail" | "rename" | "replace" = "fail",
+  onConflict: ConflictRule = "fail",
 ) => storage.restore({ ...context(storage), trashId, names, onConflict });
 const list = (storage: Storage, limit = 1_000, pageToken = ""): TrashPage =>
   storage.listTrash(OWNER, { limit, pageToken });

@@ -1,6 +1,6 @@
 // Commands and answers of the writer for copies.
 
-import type { ExpectedVersions, InodeId } from "#storage/contract/inode.ts";
+import type { ExpectedVersions, InodeId, TreeConflictRule } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "./change-messages.ts";
 
 /** Sums of the entries copied into a directory so far; its row gets them at the end. */
@@ -51,7 +51,7 @@ export interface CopyPlace extends ChangeFields, ExpectedVersions {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;
-  readonly onConflict: "fail" | "rename" | "replace";
+  readonly onConflict: TreeConflictRule;
   /** Bytes and inodes claimed for the copy. */
   readonly maxBytes: number;
   readonly maxInodes: number;

@@ -32,7 +32,7 @@ const REQUESTS_PER_KEY = 8;
 
 /** Statements on links. */
 export class LinkRows {
-  readonly #locks: Pick<LockRows, "isWithin">;
+  readonly #locks: Pick<LockRows, "within">;
   readonly #ofRoot: StatementSync;
   readonly #countOf: StatementSync;
   readonly #insert: StatementSync;
@@ -42,7 +42,7 @@ export class LinkRows {
   readonly #download: StatementSync;
   readonly #drop: StatementSync;
 
-  constructor(db: DatabaseSync, locks: Pick<LockRows, "isWithin">) {
+  constructor(db: DatabaseSync, locks: Pick<LockRows, "within">) {
     this.#locks = locks;
     this.#ofRoot = db.prepare("SELECT id, inode_id AS inodeId FROM link WHERE root_number = ?");
     this.#countOf = db.prepare("SELECT count(*) AS count FROM link WHERE root_number = ?");
@@ -90,8 +90,9 @@ export class LinkRows {
   dropBelow(root: RootState, inodeId: InodeId, hasEntries: boolean): void {
     this.#deleteOf.run(root.number, inodeId);
     if (!hasEntries) return;
+    const isWithin = this.#locks.within(inodeId);
     for (const link of this.#ofRoot.all(root.number) as { id: string; inodeId: InodeId }[]) {
-      if (this.#locks.isWithin(link.inodeId, inodeId)) this.remove(root, link.id);
+      if (isWithin(link.inodeId)) this.remove(root, link.id);
     }
   }
 

@@ -82,19 +82,29 @@ export class LockRows {
 
   /** Ends the locks on an inode and on everything below it: all where it goes away or elsewhere, or a user's. */
   dropBelow(root: RootState, inodeId: InodeId, username?: string): void {
+    const isWithin = this.within(inodeId);
     for (const lock of this.ofRoot(root)) {
       if (username !== undefined && lock.username !== username) continue;
-      if (this.isWithin(lock.inodeId, inodeId)) this.drop(root, lock.token);
+      if (isWithin(lock.inodeId)) this.drop(root, lock.token);
     }
   }
 
-  /** True for an inode itself and for what lies below it. */
-  isWithin(inodeId: InodeId, above: InodeId): boolean {
-    let at: InodeId | null | undefined = inodeId;
-    for (let level = 0; level < CHAIN_MAX && typeof at === "number"; level++) {
-      if (at === above) return true;
-      at = (this.#parent.get(at) as { parentId: InodeId | null } | undefined)?.parentId;
-    }
-    return false;
+  /**
+   * True for an inode itself and for what lies below it. Each folder above those that are asked about is looked up
+   * once: many locks in a deep one would hold all writers up. For as long as nothing moves.
+   */
+  within(above: InodeId): (inodeId: InodeId) => boolean {
+    const known = new Map<InodeId, boolean>([[above, true]]);
+    return (inodeId) => {
+      const way: InodeId[] = [];
+      let at: InodeId | null | undefined = inodeId;
+      while (way.length < CHAIN_MAX && typeof at === "number" && !known.has(at)) {
+        way.push(at);
+        at = (this.#parent.get(at) as { parentId: InodeId | null } | undefined)?.parentId;
+      }
+      const isWithin = typeof at === "number" && known.get(at) === true;
+      for (const id of way) known.set(id, isWithin);
+      return isWithin;
+    };
   }
 }

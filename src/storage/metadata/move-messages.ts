@@ -38,6 +38,14 @@ export interface DepartCommand {
   readonly op: "departRoot";
   readonly moveId: string;
   readonly address: string;
+  /** Id of the node that it went to. */
+  readonly target: string;
+}
+
+/** Serves a root again that has departed. */
+export interface TakeRootBackCommand {
+  readonly op: "takeRootBack";
+  readonly moveId: string;
 }
 
 /** Ends an export, or removes what has departed; answers whether anything is left to forget. */
@@ -95,6 +103,7 @@ export type MoveCommand =
   | MarkExportCommand
   | PutBucketsCommand
   | ReceiveCommand
+  | TakeRootBackCommand
   | ThawCommand;
 
 /** Their answers. */

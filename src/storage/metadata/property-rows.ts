@@ -16,6 +16,8 @@ export class PropertyRows {
   readonly #remove: StatementSync;
   readonly #copy: StatementSync;
   readonly #drop: StatementSync;
+  /** Bytes that the running command has dropped with inodes. */
+  #dropped = 0;
 
   constructor(db: DatabaseSync, ledger: Ledger) {
     this.#ledger = ledger;
@@ -62,8 +64,17 @@ export class PropertyRows {
   /** Drops what an inode has that goes for good; the root may have gone before it. Returns the rows. */
   drop(root: RootState | undefined, inodeId: InodeId): number {
     if (root?.propertyBytes === 0) return 0;
-    if (root !== undefined) this.#add(root, -this.#bytes(inodeId));
+    const bytes = root === undefined ? 0 : this.#bytes(inodeId);
+    if (root !== undefined) this.#add(root, -bytes);
+    this.#dropped += bytes;
     return Number(this.#drop.run(inodeId).changes);
+  }
+
+  /** Bytes dropped with inodes since the last call: the answer of a command says that they have gone. */
+  takeDropped(): number {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return dropped;
   }
 
   #bytes(inodeId: InodeId): number {

@@ -18,6 +18,13 @@ interface StepBack {
 /** The newest first. */
 export const STEPS_BACK: readonly StepBack[] = [
   {
+    sql: "DROP TABLE root_place",
+    loses: {
+      what: "notes of roots that have moved away",
+      count: "SELECT count(*) AS count FROM root_place WHERE is_here = 0",
+    },
+  },
+  {
     sql: "DROP TABLE link",
     loses: { what: "links for people without an account", count: "SELECT count(*) AS count FROM link" },
   },

@@ -258,4 +258,17 @@ export const MIGRATIONS: readonly (string | ((db: DatabaseSync) => void))[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX link_by_root ON link (root_number, inode_id);
   `,
+  `
+  -- Where a move has brought a root last, one row for each root that ever moved: to another node, whose id is target, or here.
+  -- The ids of later moves are greater. No root is made in the place of one that has left.
+  CREATE TABLE root_place (
+    root_id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    move_id TEXT NOT NULL,
+    is_here INTEGER NOT NULL,
+    target TEXT NOT NULL,
+    address TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX root_place_departed ON root_place (move_id) WHERE is_here = 0;
+  `,
 ];

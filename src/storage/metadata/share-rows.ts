@@ -104,6 +104,28 @@ export class ShareRows {
     return this.#below.all(...atOrBelow(root.owner, path)) as unknown as PlacedGrant[];
   }
 
+  /** Exclusions at a path alone. */
+  excludedAt(root: RootState, path: string): PlacedGrant[] {
+    return this.below(root, path).filter((row) => row.excluded === 1 && row.path === path);
+  }
+
+  /**
+   * Excludes from an entry the users whom what it has replaced had excluded, but for those with a share of the entry
+   * itself. Throws SHARE_LIMIT.
+   */
+  keepOut(
+    root: RootState,
+    place: Pick<PlacedGrant, "inodeId" | "path">,
+    excluded: readonly PlacedGrant[],
+  ): void {
+    for (const row of excluded) {
+      if (this.at(place.inodeId, row.username) !== undefined) continue;
+      const passed = this.limitPassed(root, place.inodeId);
+      if (passed !== undefined) throw shareLimit(passed);
+      this.add(root, { ...row, ...place });
+    }
+  }
+
   /** Deletes those rows and returns them; for removals and for the trash. */
   takeBelow(root: RootState, path: string): PlacedGrant[] {
     const taken = this.below(root, path);

@@ -6,6 +6,7 @@ import type { Inode, InodeId } from "#storage/contract/inode.ts";
 import { rootNumberOf } from "#storage/contract/inode.ts";
 import type { ListPage, ListQuery, Resolution, RootRecord } from "#storage/contract/storage.ts";
 import type { TrashHead, TrashPage, TrashQuery } from "#storage/contract/trash.ts";
+import type { ChunkRecord, ContentRecord, Positions } from "./content-records.ts";
 import {
   ENTRY_COLUMNS,
   type EntryRow,
@@ -38,23 +39,6 @@ import { TrashReader } from "./trash-reader.ts";
 
 /** Roots and directories that reads keep in memory until the next commit. */
 const READ_CACHE_ENTRIES = 8_192;
-
-/** An inode and the place of its content. */
-export interface ContentRecord {
-  readonly inode: Inode;
-  readonly contentId: number | undefined;
-  /** A small file's bytes, where they were read with it. */
-  readonly inline?: Uint8Array | undefined;
-}
-
-/** A chunk's row. */
-export interface ChunkRecord {
-  readonly id: number;
-  readonly name: string;
-  readonly length: number;
-  readonly crc32: number;
-  readonly blockCrcs: Uint8Array;
-}
 
 /** Reads of other tables in the same snapshot. */
 export interface SnapshotTables {
@@ -91,6 +75,7 @@ export class SnapshotReader {
   readonly #inline: StatementSync;
   readonly #content: StatementSync;
   readonly #positions: StatementSync;
+  readonly #positionsWithin: StatementSync;
   readonly #chunk: StatementSync;
   readonly #garbage: StatementSync;
   readonly #below: StatementSync;
@@ -131,6 +116,10 @@ export class SnapshotReader {
     );
     this.#positions = this.#prepare(
       "SELECT position, chunk_id FROM file_chunk WHERE content_id = ? ORDER BY position",
+    );
+    this.#positionsWithin = this.#prepare(
+      `SELECT position, chunk_id FROM file_chunk WHERE content_id = ? AND position >= ? AND position < ?
+       ORDER BY position`,
     );
     this.#chunk = this.#prepare("SELECT id, name, length, crc32, block_crcs FROM chunk WHERE id = ?");
     this.#below = this.#prepare("SELECT tree_inodes FROM inode WHERE id = ?");
@@ -304,10 +293,14 @@ export class SnapshotReader {
     return this.#read(() => (this.#below.get(id) as [number] | undefined)?.[0] ?? 0);
   }
 
-  /** The chunks of a content list. */
-  chunkList(contentId: number): ChunkList {
+  /** The chunks of a content list, or those between two positions, the second one excluded. */
+  chunkList(contentId: number, within?: Positions): ChunkList {
     return this.#read(() => {
-      const rows = this.#positions.all(contentId) as unknown as [number, number][];
+      const found =
+        within === undefined
+          ? this.#positions.all(contentId)
+          : this.#positionsWithin.all(contentId, within.from, within.below);
+      const rows = found as unknown as [number, number][];
       return {
         positions: Float64Array.from(rows, ([position]) => position),
         chunkIds: Float64Array.from(rows, ([, id]) => id),

@@ -1,12 +1,12 @@
 // Rows of the trash as the writer makes and removes them: trashed inodes, replaced content, and former
 // shares.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { type InodeId, inodeIdText, type TrashedContent } from "#storage/contract/inode.ts";
-import { type FormerShare, type TrashItem, trashIdOf } from "#storage/contract/trash.ts";
+import { type FormerShare, type InodeId, inodeIdText, type TrashedContent } from "#storage/contract/inode.ts";
+import { type TrashItem, trashIdOf } from "#storage/contract/trash.ts";
 import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
-import { FLAG_DAMAGED } from "./schema.ts";
+import { FLAG_DAMAGED, FLAG_HAS_GRANTS } from "./schema.ts";
 import { pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
 import { type DirectoryState, type Ledger, type Place, type RootState } from "./unit-of-work.ts";
 
@@ -112,11 +112,18 @@ export class TrashBin {
     // Only live inodes are counted.
     this.#ledger.count({ inodes: -1 });
     this.#ledger.addToTrash(root, { bytes: size, inodes: 1 });
-    this.#kept = this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
+    const item = this.#add(place, { ...old, id }, { bytes: size, inodes: 1 }, change);
+    this.#kept = { ...item, formerShares: [] };
+    // Whom the file is kept from, its former content stays kept from.
+    if ((old.flags & FLAG_HAS_GRANTS) !== 0) {
+      for (const { username, path, excluded } of this.#shares.below(root, item.originalPath)) {
+        if (excluded === 1) this.#keepGrant.run(root.number, item.id, id, username, path, excluded);
+      }
+    }
     return size;
   }
 
-  /** Like `put`, for an entry that a user other than the owner is about to replace as a whole. */
+  /** Like `put`, for an entry that another one is about to replace as a whole. */
   keepEntry(place: Place, row: InodeRow, change: ChangeFields): void {
     this.#kept = this.put(place, row, change);
   }
@@ -126,8 +133,8 @@ export class TrashBin {
     const kept = this.#kept;
     this.#kept = undefined;
     if (kept === undefined) return undefined;
-    const { id, originalPath, sizeBytes, inodeCount } = kept;
-    return { id, originalPath, sizeBytes, inodeCount };
+    const { id, originalPath, sizeBytes, inodeCount, formerShares } = kept;
+    return { id, originalPath, sizeBytes, inodeCount, formerShares };
   }
 
   /** An item of a root's trash; undefined when it is missing. */

@@ -1,7 +1,7 @@
 // Rows of blocks and dropped chunks for tests, in SQLite: what the shared engine keeps in its database.
 import { DatabaseSync } from "node:sqlite";
 import type { ListedChunk, ListedChunks } from "./bucket-list.ts";
-import type { ChunkBlock, ChunkBlocks, EndedBlock } from "./chunk-blocks.ts";
+import type { ChunkBlock, ChunkBlocks, EndedBlock, EndedSelect } from "./chunk-blocks.ts";
 import type { DroppedChunk, DroppedChunks } from "./dropped-chunks.ts";
 
 type Row = Record<string, string | number | null>;
@@ -40,11 +40,14 @@ export class ChunkRows implements ChunkBlocks, DroppedChunks, ListedChunks {
     this.#sql.prepare("UPDATE block SET ended_ms = since_ms WHERE id = ?").run(id);
   }
 
-  async ended(select: { beforeMs: number; isSweptOnce: boolean; limit: number }): Promise<EndedBlock[]> {
+  async ended(select: EndedSelect): Promise<EndedBlock[]> {
     return this.#all(
-      "SELECT * FROM block WHERE ended_ms < ? AND swept = ? ORDER BY ended_ms, id LIMIT ?",
+      `SELECT * FROM block WHERE ended_ms < ? AND swept = ? AND (ended_ms, id) > (?, ?)
+       ORDER BY ended_ms, id LIMIT ?`,
       select.beforeMs,
       select.isSweptOnce ? 1 : 0,
+      select.after?.endedMs ?? -1,
+      select.after?.id ?? "",
       select.limit,
     ).map((row) => ({
       id: String(row["id"]),

@@ -22,6 +22,17 @@ export interface EndedBlock extends ChunkBlock {
   readonly isSweptOnce: boolean;
 }
 
+/** A place in the order of ended blocks. */
+export type BlockPlace = Pick<EndedBlock, "endedMs" | "id">;
+
+/** Which ended blocks are asked for. */
+export interface EndedSelect {
+  readonly beforeMs: number;
+  readonly isSweptOnce: boolean;
+  readonly after?: BlockPlace | undefined;
+  readonly limit: number;
+}
+
 /** Rows of blocks; the engine keeps them beside those of chunks. */
 export interface ChunkBlocks {
   /** Resolves when the block's row is durable. Rejected when the epoch is not the root's any more. */
@@ -30,8 +41,8 @@ export interface ChunkBlocks {
   drop(id: string): Promise<void>;
   /** Marks a block of a living epoch as ended, so that it is swept like those of finished ones. */
   close(id: string): Promise<void>;
-  /** Blocks that ended before a time and are swept once or not, the oldest first. */
-  ended(select: { beforeMs: number; isSweptOnce: boolean; limit: number }): Promise<readonly EndedBlock[]>;
+  /** Blocks that ended before a time and are swept once or not, the oldest first; with a place, those behind it. */
+  ended(select: EndedSelect): Promise<readonly EndedBlock[]>;
   /** Those of the names that a row keeps: of a chunk, or of one that waits for its removal. */
   kept(names: readonly string[]): Promise<ReadonlySet<string>>;
   /** Remembers the first sweep of a block. */

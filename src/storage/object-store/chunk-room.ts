@@ -1,10 +1,10 @@
 // Room for chunks that gather before they are sent: so many bytes in memory, then in files, then waiting.
 import { FairQueue } from "#base/fair-queue.ts";
 
-/** Bytes of chunks in memory, gathering or on their way to the store: 64 whole ones. */
-export const STORE_MEMORY_BYTES = 256_000_000;
-/** The same of one user: 16 whole ones. */
-export const STORE_MEMORY_BYTES_PER_USER = 64_000_000;
+/** Bytes of chunks in memory, gathering or on their way to the store: 80 whole ones, five of an upload. */
+export const STORE_MEMORY_BYTES = 320_000_000;
+/** The same of one user: 20 whole ones. */
+export const STORE_MEMORY_BYTES_PER_USER = 80_000_000;
 /** Bytes of chunks that gather in local files because memory is taken, by slow senders or a slow store. */
 export const STORE_SPILL_BYTES = 1_024_000_000;
 /** The same of one user. */

@@ -1,6 +1,6 @@
 // Removes the objects of dropped chunks once the window of recovery has passed, in batches.
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Logger } from "#base/log.ts";
 import { chunkKey } from "./chunk-blocks.ts";
 import { DELETED_AT_ONCE } from "./s3-client.ts";
@@ -52,9 +52,12 @@ export function checkRecoveryWindow(windowMs: number): void {
   throw new GroveError("BAD_ARGUMENT", "dropped chunks must stay for an hour at the least");
 }
 
+/** Batches that fail one after the other before a pass ends: the store is down, and not one of their names odd. */
+const FAILED_IN_A_ROW_MAX = 3;
+
 /**
  * Removes all due chunks. Ends when the signal aborts; the next pass finds the rest. Throws BAD_ARGUMENT for
- * a database that must not remove anything, and the store's error.
+ * a database that must not remove anything, and at its end the first error of a batch that stays.
  */
 export async function removeDropped(
   deps: RemovalDeps & { dropped: DroppedChunks },
@@ -64,20 +67,30 @@ export async function removeDropped(
   checkRecoveryWindow(recoveryWindowMs);
   const beforeMs = clock.wallMs() - recoveryWindowMs;
   const counts = { removed: 0, kept: 0 };
-  for (let afterId = 0; !signal.aborted; ) {
+  const failures: unknown[] = [];
+  let failedInARow = 0;
+  for (let afterId = 0; !signal.aborted && failedInARow < FAILED_IN_A_ROW_MAX; ) {
     const chunks = await dropped.due({ beforeMs, afterId, limit: DELETED_AT_ONCE });
     const last = chunks.at(-1);
     if (last === undefined) break;
     afterId = last.id;
-    const kept = await removeNames(
-      deps,
-      chunks.map(({ name }) => name),
-    );
-    const gone = chunks.filter(({ name }) => !kept.has(name));
-    if (gone.length > 0) await dropped.gone(gone.map(({ id }) => id));
-    counts.removed += gone.length;
-    counts.kept += kept.size;
+    failedInARow++;
+    try {
+      const kept = await removeNames(
+        deps,
+        chunks.map(({ name }) => name),
+      );
+      const gone = chunks.filter(({ name }) => !kept.has(name));
+      if (gone.length > 0) await dropped.gone(gone.map(({ id }) => id));
+      counts.removed += gone.length;
+      counts.kept += kept.size;
+      failedInARow = 0;
+    } catch (error) {
+      if (isGroveError(error, "BAD_ARGUMENT")) throw error;
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
   return counts;
 }
 

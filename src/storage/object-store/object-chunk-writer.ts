@@ -16,6 +16,8 @@ import type { StoreRequests } from "./store-requests.ts";
 export const PUTS_AT_ONCE = 64;
 /** The same of one user. */
 export const PUTS_AT_ONCE_PER_USER = 16;
+/** Bytes of free buffers that are kept: as many as one upload fills with five chunks. */
+const KEPT_BUFFER_BYTES = 20_971_520;
 
 /** What all writers of a node share. */
 export class ChunkPuts {
@@ -28,7 +30,7 @@ export class ChunkPuts {
     slotsPerUser: PUTS_AT_ONCE_PER_USER,
   });
   /** Buffers that uploads gather in. */
-  readonly buffers: WriteBuffers = new WriteBuffers();
+  readonly buffers: WriteBuffers = new WriteBuffers(KEPT_BUFFER_BYTES);
   readonly #spillFolder: string;
   readonly #random: Random;
 
@@ -56,6 +58,8 @@ export class ChunkPuts {
 export interface ObjectChunkDeps {
   readonly puts: ChunkPuts;
   readonly names: ChunkNamesOfRoot;
+  /** Bounds the chunks of one upload that are put at once. */
+  readonly turns: FairSlots;
   /** The user who pays for the write. */
   readonly user: string;
   readonly position: number;
@@ -147,21 +151,24 @@ export class ObjectChunkWriter implements GrowingFile {
   }
 
   async #finish(checksums: ChunkChecksums): Promise<void> {
-    const { puts, names, user } = this.#deps;
+    const { puts, turns, user } = this.#deps;
     try {
       await this.#room;
-      await puts.slots.run(user, async () => {
-        if (this.#gone.signal.aborted) return;
-        const body = (await this.#spill?.body()) ?? bytesBody(this.#slices, this.#length);
-        this.#name = await names.take();
-        // Until an answer says otherwise the object may be there.
-        this.#isCertain = false;
-        const stored = await puts.requests.putNew(chunkKey(puts.prefix, this.#name), body, checksums.crc32);
-        this.#isCertain = stored.isCertain;
-      });
+      await turns.run(user, () => puts.slots.run(user, () => this.#put(checksums)));
     } finally {
       await this.#release();
     }
+  }
+
+  async #put({ crc32 }: ChunkChecksums): Promise<void> {
+    const { puts, names } = this.#deps;
+    if (this.#gone.signal.aborted) return;
+    const body = (await this.#spill?.body()) ?? bytesBody(this.#slices, this.#length);
+    this.#name = await names.take();
+    // Until an answer says otherwise the object may be there.
+    this.#isCertain = false;
+    const stored = await puts.requests.putNew(chunkKey(puts.prefix, this.#name), body, crc32);
+    this.#isCertain = stored.isCertain;
   }
 
   async #release(): Promise<void> {

@@ -1,6 +1,7 @@
 // One upload on its way to the object store: its chunks, and when its sender has to wait.
 import { CHUNK_BYTES } from "#base/limits.ts";
 import type { ContentAhead } from "#storage/chunks/content-writer.ts";
+import { FairSlots } from "#storage/chunks/fair-slots.ts";
 import { UPLOAD_GATHER_MIN_BYTES, type UploadShare } from "#storage/chunks/upload-budget.ts";
 import type { WriteBuffers } from "#storage/chunks/write-buffers.ts";
 import type { ChunkNamesOfRoot } from "./chunk-names-of-root.ts";
@@ -9,10 +10,10 @@ import { type ChunkPuts, ObjectChunkWriter } from "./object-chunk-writer.ts";
 /** Chunks of one upload that are put at once. */
 export const PUTS_AT_ONCE_PER_UPLOAD = 4;
 
-/** For the content writer of an upload: four whole chunks on their way, and one that gathers. */
+/** For the content writer of an upload: four whole chunks on their way, and one that gathers and waits for them. */
 export const AHEAD_OF_STORE: ContentAhead = {
   bytes: (PUTS_AT_ONCE_PER_UPLOAD + 1) * CHUNK_BYTES,
-  chunks: PUTS_AT_ONCE_PER_UPLOAD - 1,
+  chunks: PUTS_AT_ONCE_PER_UPLOAD,
 };
 
 /** Makes the chunks of one upload, and is its share of the budget. */
@@ -24,6 +25,7 @@ export class ObjectUpload implements UploadShare {
   readonly #names: ChunkNamesOfRoot;
   readonly #user: string;
   readonly #sizeBytes: number | undefined;
+  readonly #turns = new FairSlots({ what: "chunks of one upload", slots: PUTS_AT_ONCE_PER_UPLOAD });
   #chunksWaiting = 0;
   #wake: (() => void) | undefined;
 
@@ -56,6 +58,7 @@ export class ObjectUpload implements UploadShare {
     const writer = new ObjectChunkWriter({
       puts: this.#puts,
       names: this.#names,
+      turns: this.#turns,
       user: this.#user,
       position,
       maxBytes: rest > 0 ? Math.min(CHUNK_BYTES, rest) : CHUNK_BYTES,

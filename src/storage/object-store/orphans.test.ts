@@ -80,6 +80,7 @@ for (const kind of OBJECT_STORES) {
         logger: silentLogger,
         recoveryWindowMs: RECOVERY_WINDOW_MS,
         blocks: rows,
+        places: new Map(),
       };
       const never = new AbortController().signal;
       await sweepBlocks(removal, never);

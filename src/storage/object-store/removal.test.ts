@@ -103,7 +103,10 @@ for (const kind of OBJECT_STORES) {
       rows.endEpoch(1, clock.wallMs());
       clock.advance(30 * 24 * HOUR_MS);
       await assert.rejects(removeDropped({ ...copy, dropped: rows }, NEVER), /names another database/);
-      await assert.rejects(sweepBlocks({ ...copy, blocks: rows }, NEVER), /names another database/);
+      await assert.rejects(
+        sweepBlocks({ ...copy, blocks: rows, places: new Map() }, NEVER),
+        /names another database/,
+      );
       assert.notEqual(await store.requests.headOf(chunkKey(PREFIX, chunk?.name ?? "")), undefined);
       assert.equal(await copy.marker.claim("incarnation-2"), "incarnation-1");
       await copy.marker.replace("incarnation-2");
@@ -115,7 +118,7 @@ for (const kind of OBJECT_STORES) {
       const store = await ready();
       const rows = new ChunkRows();
       const clock = new ManualClock();
-      const removal = { ...(await removalOf(store, clock)), blocks: rows };
+      const removal = { ...(await removalOf(store, clock)), blocks: rows, places: new Map() };
       const puts = putsOf(store, temporaryDirectory(context));
       const names = namesOf(rows, 5);
       const kept = await stored(puts, rows, names, content(90_000).bytes);

@@ -74,7 +74,7 @@ for (const kind of OBJECT_STORES) {
       });
     }
 
-    test("an upload has four chunks on their way at most, and its sender waits for the store", async (context) => {
+    test("an upload has four chunks on their way, gathers a fifth, and then its sender waits", async (context) => {
       const store = await ready();
       const gate = Promise.withResolvers<void>();
       store.proxy.gate = gate.promise;
@@ -87,8 +87,10 @@ for (const kind of OBJECT_STORES) {
         isSent = true;
       });
       await until(() => store.proxy.under.now === PUTS_AT_ONCE_PER_UPLOAD, "four requests");
+      await until(() => upload.chunks.length === PUTS_AT_ONCE_PER_UPLOAD + 1, "a fifth chunk");
       assert.equal(isSent, false);
-      assert.ok(upload.writer.receivedBytes <= (PUTS_AT_ONCE_PER_UPLOAD + 1) * CHUNK);
+      // No more than the slice in which the fifth ended.
+      assert.ok(upload.writer.receivedBytes < (PUTS_AT_ONCE_PER_UPLOAD + 1) * CHUNK + 65_536);
       gate.resolve();
       await sending;
       const chunks = await upload.finish();
@@ -141,6 +143,28 @@ for (const kind of OBJECT_STORES) {
       assert.equal(puts.room.waiting, 0);
       await first.finish();
       assert.deepEqual(puts.room.bytes, { memory: 0, file: 0 });
+    });
+
+    test("a chunk that waits for those before it is not put once the upload is dropped", async (context) => {
+      const store = await ready();
+      const gate = Promise.withResolvers<void>();
+      store.proxy.gate = gate.promise;
+      const rows = new ChunkRows();
+      const puts = putsOf(store, temporaryDirectory(context));
+      const upload = beginUpload(puts, namesOf(rows));
+      const sending = upload.send(content(5 * CHUNK).bytes);
+      await until(() => upload.chunks.length === 5 && store.proxy.under.now === 4, "four requests");
+      const dropping = Promise.all(upload.chunks.map(async ({ file }) => file.discard()));
+      gate.resolve();
+      await dropping;
+      await sending;
+      upload.writer.close();
+      assert.equal(store.proxy.seen.filter((request) => request.startsWith("PUT")).length, 4);
+      assert.deepEqual(puts.room.bytes, { memory: 0, file: 0 });
+      assert.equal(
+        (await store.requests.list(chunkKey(PREFIX, rows.blocks[0] ?? "none"), "")).objects.length,
+        0,
+      );
     });
 
     test("a dropped chunk leaves no object, and an unanswered one leaves its block to the sweeps", async (context) => {

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
 import type pg from "pg";
+import { GroveError } from "#base/errors.ts";
 import { migrate } from "#storage/metadata/schema.ts";
+import type { Command } from "#storage/writer/write-commands.ts";
 import { Writer } from "#storage/writer/writer.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { OWNER, type Step } from "./random-commands.fixture.ts";
@@ -94,3 +96,32 @@ export class LocalRows {
     return rows;
   }
 }
+
+/** True for an error of that code, for assert.rejects. */
+export const refusal =
+  (code: string) =>
+  (error: unknown): boolean =>
+    error instanceof GroveError && error.code === code;
+
+/** A command that makes a folder. */
+export const directory = (
+  owner: string,
+  parentId: number,
+  name: string,
+): Extract<Command, { op: "createDirectory" }> => ({
+  op: "createDirectory",
+  owner,
+  by: owner,
+  accessVersion: undefined,
+  parentId,
+  name,
+  nowMs: NOW_MS,
+});
+
+/** Has a writer make a directory. */
+export const makeDirectory = (
+  writer: SharedWriter,
+  parentId: number,
+  name: string,
+): ReturnType<typeof writer.submit<"createDirectory">> =>
+  writer.submit(OWNER, { op: "createDirectory", ...CHANGE, parentId, name });

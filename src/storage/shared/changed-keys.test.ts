@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import { migrate } from "#storage/metadata/schema.ts";
 import { ChangedKeys } from "./changed-keys.ts";
 import { SHARED_TABLES, type SharedTable } from "./shared-tables.ts";
-import { keyColumns } from "./table-rows.ts";
+import { keyColumns, tableStatements } from "./table-rows.ts";
 
 function opened(t: TestContext): { db: DatabaseSync; changes: ChangedKeys } {
   const db = new DatabaseSync(":memory:", { enableForeignKeyConstraints: false });
@@ -86,4 +86,43 @@ test("rows that an undone command has touched alone are forgotten, those of comm
   assert.deepEqual(changes.all(), [{ table: "copying", key: [1], isMade: true }]);
   changes.during(() => db.exec("INSERT INTO copying (inode_id) VALUES (2)"));
   assert.deepEqual(changes.all(), [{ table: "copying", key: [2], isMade: true }]);
+});
+
+test("a row that was kept as its insert has made it is not read back, until it changes or a command is undone", (t) => {
+  const { db, changes } = opened(t);
+  const table = SHARED_TABLES.find(({ name }) => name === "inline_content") as SharedTable;
+  const statements = tableStatements(table, (sql) => db.prepare(sql));
+  const dataOf = (): string[] =>
+    changes
+      .effects(
+        () => statements,
+        () => true,
+      )
+      .flatMap(({ fresh = [] }) => fresh.map((row) => (row as { data: Buffer }).data))
+      .map((data) => Buffer.from(data).toString());
+  const make = (id: number): void => {
+    db.exec(`INSERT INTO inline_content (inode_id, data) VALUES (${id}, CAST('read' AS BLOB))`);
+    changes.keep("inline_content", id, { inode_id: id, data: Buffer.from("kept") });
+  };
+  changes.during(() => make(1));
+  assert.deepEqual(dataOf(), ["kept"]);
+  assert.deepEqual(dataOf(), ["read"], "one group alone has it");
+  changes.during(() => {
+    make(2);
+    make(3);
+    db.exec("UPDATE inline_content SET data = CAST('later' AS BLOB) WHERE inode_id = 2");
+  });
+  assert.deepEqual(dataOf(), ["later", "kept"]);
+  changes.during(() => {
+    make(4);
+    const before = changes.count;
+    db.exec("SAVEPOINT s; DELETE FROM inline_content WHERE inode_id = 4");
+    make(4);
+    db.exec("ROLLBACK TO s; RELEASE s");
+    changes.undoTo(before);
+  });
+  assert.deepEqual(dataOf(), ["read"], "what was kept last is undone");
+  changes.keep("inline_content", 4, { inode_id: 4, data: Buffer.from("kept") });
+  changes.during(() => db.exec("UPDATE inline_content SET inode_id = 5 WHERE inode_id = 4"));
+  assert.deepEqual(dataOf(), ["read"], "between groups nothing is kept");
 });

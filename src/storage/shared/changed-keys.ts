@@ -16,6 +16,8 @@ export interface ChangedKey {
 interface Changed {
   readonly table: SharedTable;
   readonly rows: Map<number | string, ChangedKey>;
+  /** Rows as their inserts have made them, until they change again. */
+  readonly kept: Map<number | string, object>;
 }
 
 /** Of one database, and only while it is told to note: one for each row, whatever happens to it meanwhile. */
@@ -27,7 +29,7 @@ export class ChangedKeys {
   #isNoting = false;
 
   constructor(db: DatabaseSync, tables: readonly SharedTable[]) {
-    this.#tables = tables.map((table) => ({ table, rows: new Map() }));
+    this.#tables = tables.map((table) => ({ table, rows: new Map(), kept: new Map() }));
     db.function("note_change", { varargs: true }, (...values) => {
       if (!this.#isNoting) return null;
       const [at, isMade, ...key] = values as number[];
@@ -72,9 +74,12 @@ export class ChangedKeys {
     isNew: (id: number, isMade: boolean) => boolean,
   ): TableEffects[] {
     const effects = new Map<string, { table: string; gone: object[]; fresh: object[]; rows: object[] }>();
-    for (const { table: name, key, isMade } of this.all()) {
+    for (const { of, id } of this.#order) {
+      const changed = of.rows.get(id);
+      if (changed === undefined) continue;
+      const { table: name, key, isMade } = changed;
       const { table, idAt, select } = statementsOf(name);
-      const row = select.get(...key) as object | undefined;
+      const row = of.kept.get(id) ?? select.get(...key);
       // What was made and went again is no change.
       if (row === undefined && isMade) continue;
       const known = effects.get(name) ?? { table: name, gone: [], fresh: [], rows: [] };
@@ -84,19 +89,28 @@ export class ChangedKeys {
       else if (idAt >= 0 && isNew(key[idAt] as number, isMade)) known.fresh.push(row);
       else known.rows.push(row);
     }
+    this.#dropKept();
     return [...effects.values()];
   }
 
   /** Notes a row that may have been there, though this database does not have it. */
   touch(name: string, key: number): void {
-    const of = this.#tables.find(({ table }) => table.name === name);
-    if (of === undefined) throw new Error(`no changes are noted of ${name}`);
-    this.#note(of, [key], false);
+    this.#note(this.#of(name), [key], false);
+  }
+
+  /**
+   * Takes a row that was just inserted under a number as all of what it is, so that it is not read back. The next
+   * change of it, and whatever is undone, ends that.
+   */
+  keep(name: string, key: number, row: object): void {
+    if (this.#isNoting) this.#of(name).kept.set(key, row);
   }
 
   /** Forgets rows that were noted after the first ones, when their changes are undone. */
   undoTo(count: number): void {
     for (const { of, id } of this.#order.splice(count)) of.rows.delete(id);
+    // A row of a command before may have been kept by one that is undone.
+    this.#dropKept();
   }
 
   /** Statements between which nothing is noted of rows that go: whole tables are emptied faster so. */
@@ -104,8 +118,19 @@ export class ChangedKeys {
     return `${this.#dropDeletes} ${statements} ${this.#makeDeletes}`;
   }
 
+  #dropKept(): void {
+    for (const { kept } of this.#tables) kept.clear();
+  }
+
+  #of(name: string): Changed {
+    const of = this.#tables.find(({ table }) => table.name === name);
+    if (of === undefined) throw new Error(`no changes are noted of ${name}`);
+    return of;
+  }
+
   #note(of: Changed, key: readonly (number | string)[], isMade: boolean): void {
     const id = key.length === 1 ? (key[0] as number | string) : JSON.stringify(key);
+    of.kept.delete(id);
     if (of.rows.has(id)) return;
     of.rows.set(id, { table: of.table.name, key, isMade });
     this.#order.push({ of, id });

@@ -14,7 +14,15 @@ import { until } from "#testing/until.ts";
 import { ArrivalCommits } from "./arrival-commits.ts";
 import { FencedError } from "./commit-client.ts";
 import { connectShared } from "./shared-connection.ts";
-import { addressOf, content, contents, hold, makeSharedDatabase } from "./shared-database.fixture.ts";
+import {
+  addressOf,
+  content,
+  contents,
+  firstWaiting,
+  hold,
+  makeSharedDatabase,
+  waiting,
+} from "./shared-database.fixture.ts";
 import { SharedLine } from "./shared-line.ts";
 import { makeSharedTables } from "./shared-schema.ts";
 
@@ -23,19 +31,6 @@ const skip = postgresOfFile((started) => {
   server = started;
 });
 const LONG = { skip, timeout: 120_000 };
-
-/** Connections of the product that wait for something of a kind. */
-async function waiting(at: PostgresServer, kind: string): Promise<number[]> {
-  const found = await at.sql(
-    "postgres",
-    `SELECT pid FROM pg_stat_activity WHERE application_name = 'grove fileserver'
-     AND (wait_event = '${kind}' OR wait_event_type = '${kind}')`,
-  );
-  return found.split("\n").filter(Boolean).map(Number);
-}
-
-const firstWaiting = (at: PostgresServer, kind: string): Promise<number> =>
-  until(async () => (await waiting(at, kind))[0], `a connection that waits for ${kind}`);
 
 test(
   "a group is in all of its roots or in none: another epoch, batch or holder writes nothing",

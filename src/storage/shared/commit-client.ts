@@ -2,7 +2,7 @@
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
-import { packRows } from "./packed-rows.ts";
+import { type PackedRows, packRows } from "./packed-rows.ts";
 import { leave } from "./shared-line.ts";
 import type { TableEffects } from "./table-rows.ts";
 
@@ -47,6 +47,21 @@ export class FencedError extends Error {
 /** SQLSTATEs after which the same group may pass: conflicts, locks, and a server that ends or begins. */
 const PASSING = /^(?:40001|40P01|55P03|57P0[1-5]|57014|53300|25006|25P03|08...)$/;
 
+/** A statement, prepared once for each connection where it has a name. */
+interface Statement {
+  readonly name?: string;
+  readonly text: string;
+}
+
+/** Every group is sent by it: PostgreSQL would parse and plan it anew each time. */
+const COMMIT: Statement = {
+  name: "commit_rows",
+  text: "SELECT commit_rows($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+};
+const RESOLVE: Statement = {
+  text: 'SELECT root_number AS "number", outcome, last_batch AS batch FROM resolve_group($1, $2, $3)',
+};
+
 /** Sends one group at a time over a connection of its own. */
 export class CommitClient {
   readonly #deps: CommitClientDeps;
@@ -63,9 +78,10 @@ export class CommitClient {
    * closed, and the database's refusal of the rows themselves.
    */
   async commit(roots: readonly HeldRoot[], effects: readonly TableEffects[]): Promise<void> {
+    const packed = packRows(effects);
     for (;;) {
       const group = this.#deps.groupId();
-      const failure = await this.#send(group, roots, effects);
+      const failure = await this.#send(group, roots, packed);
       if (failure === undefined) {
         for (const root of roots) root.batch++;
         return;
@@ -97,10 +113,9 @@ export class CommitClient {
   async #send(
     group: string,
     roots: readonly HeldRoot[],
-    effects: readonly TableEffects[],
+    { steps, counts, numbers, texts, bytes }: PackedRows,
   ): Promise<Error | undefined> {
-    const { steps, counts, numbers, texts, bytes } = packRows(effects);
-    return this.#ask("SELECT commit_rows($1, $2, $3, $4, $5, $6, $7, $8, $9)", [
+    const values = [
       group,
       roots.map(({ number }) => number),
       roots.map(({ epoch }) => epoch),
@@ -110,7 +125,8 @@ export class CommitClient {
       numbers,
       texts,
       bytes,
-    ]).then(
+    ];
+    return this.#ask(COMMIT, values).then(
       () => undefined,
       (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
     );
@@ -125,10 +141,11 @@ export class CommitClient {
       // Never the connection whose answer was lost: its session may still hold the locks.
       this.#drop();
       try {
-        const rows = (await this.#ask(
-          'SELECT root_number AS "number", outcome, last_batch AS batch FROM resolve_group($1, $2, $3)',
-          [group, numbers, epochs],
-        )) as { number: number; outcome: Outcome; batch: number }[];
+        const rows = (await this.#ask(RESOLVE, [group, numbers, epochs])) as {
+          number: number;
+          outcome: Outcome;
+          batch: number;
+        }[];
         return roots.map((root) => {
           const row = rows.find(({ number }) => number === root.number);
           const outcome = row?.outcome ?? "fenced";
@@ -145,7 +162,7 @@ export class CommitClient {
    * The answer of one statement that is a transaction by itself. A warning is a lost answer: the server says
    * with it that a commit has stopped waiting for its standby.
    */
-  async #ask(text: string, values: readonly unknown[]): Promise<readonly object[]> {
+  async #ask(statement: Statement, values: readonly unknown[]): Promise<readonly object[]> {
     this.#client ??= await this.#deps.connect();
     const client = this.#client;
     if (this.#isClosed) {
@@ -162,7 +179,7 @@ export class CommitClient {
       () => void client.end().catch(() => undefined),
     );
     try {
-      const { rows } = await client.query(text, [...values]);
+      const { rows } = await client.query({ ...statement, values: [...values] });
       if (warnings.length > 0) throw new Error(warnings[0]);
       return rows as object[];
     } catch (error) {

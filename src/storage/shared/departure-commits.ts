@@ -2,8 +2,8 @@
 import { GroveError } from "#base/errors.ts";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { LocalMove, MoveBucketKey, MovedRootHead, MoveTotals } from "#storage/contract/root-move.ts";
+import type { ChunkRecord } from "#storage/metadata/content-records.ts";
 import { MOVE_SUM, totalsOf } from "#storage/metadata/move-sums.ts";
-import type { ChunkRecord } from "#storage/metadata/snapshot-reader.ts";
 import { chunkIdOf, DepartureReads, DISK_NAME } from "./departure-fetch.ts";
 import { FENCED } from "./fenced.ts";
 import type { TakenRoot } from "./lease-rows.ts";

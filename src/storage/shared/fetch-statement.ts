@@ -1,6 +1,6 @@
 // The statement that reads the rows behind facts: in one version, and only of the tables that they are about.
 import { rootNumberOf } from "#storage/contract/inode.ts";
-import type { Fact } from "./row-facts.ts";
+import { type Fact, LIST_PART, LIST_START } from "./row-facts.ts";
 
 /** A part of the statement, for facts of some kinds. */
 interface Part {
@@ -114,6 +114,42 @@ const PARTS: readonly Part[] = [
     ],
   },
   {
+    kinds: ["part"],
+    sets: [
+      `parts AS (
+        SELECT f.* FROM unnest(:partLists::bigint[], :partStarts::bigint[]) AS q (list, start)
+          JOIN file_chunk f ON f.content_id = q.list AND f.position >= q.start AND f.position < q.start + ${LIST_PART}
+      )`,
+      "part_chunks AS (SELECT c.* FROM chunk c WHERE c.id IN (SELECT chunk_id FROM parts))",
+    ],
+    answers: [
+      "SELECT 'file_chunk', row_to_json(parts) FROM parts",
+      "SELECT 'chunk', row_to_json(c) FROM part_chunks c",
+      "SELECT 'garbage', row_to_json(g) FROM part_chunks c JOIN garbage g ON g.chunk_id = c.id",
+      "SELECT 'damaged_chunk', row_to_json(d) FROM part_chunks c JOIN damaged_chunk d ON d.chunk_id = c.id",
+    ],
+  },
+  // Behind the rows of a start comes the position up to which the list is known by them, and their number.
+  {
+    kinds: ["start"],
+    sets: [
+      `starts AS (
+        SELECT f.* FROM unnest(:startLists::bigint[], :startFroms::bigint[]) AS q (list, start) CROSS JOIN LATERAL (
+          SELECT * FROM file_chunk WHERE content_id = q.list AND position >= q.start ORDER BY position LIMIT ${LIST_START}
+        ) f
+      )`,
+      "start_chunks AS (SELECT c.* FROM chunk c WHERE c.id IN (SELECT chunk_id FROM starts))",
+    ],
+    answers: [
+      "SELECT 'file_chunk', row_to_json(starts) FROM starts",
+      "SELECT 'chunk', row_to_json(c) FROM start_chunks c",
+      "SELECT 'garbage', row_to_json(g) FROM start_chunks c JOIN garbage g ON g.chunk_id = c.id",
+      "SELECT 'damaged_chunk', row_to_json(d) FROM start_chunks c JOIN damaged_chunk d ON d.chunk_id = c.id",
+      `SELECT 'reach', json_build_object('id', q.list, 'count', count(starts), 'next', max(starts.position) + 1)
+        FROM unnest(:startLists::bigint[]) AS q (list) LEFT JOIN starts ON starts.content_id = q.list GROUP BY q.list`,
+    ],
+  },
+  {
     kinds: ["trash", "trashes"],
     sets: [
       `items AS (
@@ -179,6 +215,12 @@ function listsOf(facts: readonly Fact[]): Readonly<Record<string, readonly unkno
     } else if (fact.kind === "trash") {
       put("itemRoots", fact.id);
       put("items", fact.item);
+    } else if (fact.kind === "part") {
+      put("partLists", fact.id);
+      put("partStarts", fact.from);
+    } else if (fact.kind === "start") {
+      put("startLists", fact.id);
+      put("startFroms", fact.from);
     } else put(fact.kind, fact.id);
     for (const number of rootNumbersOf(fact)) put("holders", number);
   }

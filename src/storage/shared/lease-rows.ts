@@ -3,6 +3,9 @@ import type pg from "pg";
 import { SHARED_LEASE_MS } from "./lease-holder.ts";
 import type { SeenInstance } from "./lease-watch.ts";
 
+/** Processes that have ended, at a time. */
+const ENDED_AT_ONCE = 16;
+
 /** A root that a take-over has brought, with its new epoch. */
 export interface TakenRoot {
   readonly number: number;
@@ -111,11 +114,22 @@ export async function stillHeld<T extends Pick<TakenRoot, "number" | "epoch">>(
   return taken.filter(({ number, epoch }) => epochs.get(number) === epoch);
 }
 
-/** Processes that have ended and still hold roots; a few at a time. */
-export async function endedHolders(client: pg.ClientBase): Promise<string[]> {
+/** True while a process holds a root, under whatever epoch. */
+export async function isHolder(client: pg.ClientBase, id: string, number: number): Promise<boolean> {
+  const { rowCount } = await client.query("SELECT 1 FROM holding WHERE root_number = $1 AND instance = $2", [
+    number,
+    id,
+  ]);
+  return rowCount === 1;
+}
+
+/** Processes that have ended and still hold roots; a few at a time, in the order of their ids, behind one. */
+export async function endedHolders(client: pg.ClientBase, afterId: string): Promise<string[]> {
   const { rows } = await client.query(
-    `SELECT id FROM instance WHERE is_ended AND EXISTS (SELECT 1 FROM holding WHERE holding.instance = instance.id)
-     ORDER BY id LIMIT 16`,
+    `SELECT id FROM instance WHERE is_ended AND id > $1
+       AND EXISTS (SELECT 1 FROM holding WHERE holding.instance = instance.id)
+     ORDER BY id LIMIT ${ENDED_AT_ONCE}`,
+    [afterId],
   );
   return (rows as { id: string }[]).map(({ id }) => id);
 }

@@ -59,22 +59,38 @@ export function packedColumns(table: SharedTable, kind: (typeof KINDS)[number]):
 
 /** The form of array_recv: dimensions, nulls, element type, length, first subscript; then each element. */
 function arrayOf(type: ColumnType, values: readonly unknown[]): Buffer {
-  const lengths = values.map((value) => lengthOf(type, value));
-  const header = values.length === 0 ? 12 : 20;
-  const size = lengths.reduce((sum, length) => sum + 4 + Math.max(0, length), header);
+  const count = values.length;
+  const lengths = new Int32Array(count);
+  let hasNulls = 0;
+  let size = count === 0 ? 12 : 20;
+  for (let index = 0; index < count; index++) {
+    const length = lengthOf(type, values[index]);
+    lengths[index] = length;
+    if (length < 0) hasNulls = 1;
+    size += 4 + Math.max(0, length);
+  }
   const packed = Buffer.allocUnsafe(size);
-  packed.writeInt32BE(values.length === 0 ? 0 : 1, 0);
-  packed.writeInt32BE(lengths.includes(-1) ? 1 : 0, 4);
-  packed.writeInt32BE(ELEMENT_TYPES[type], 8);
-  if (values.length === 0) return packed;
-  packed.writeInt32BE(values.length, 12);
-  packed.writeInt32BE(1, 16);
-  let at = header;
-  for (const [index, value] of values.entries()) {
+  const view = new DataView(packed.buffer, packed.byteOffset, size);
+  view.setInt32(0, count === 0 ? 0 : 1);
+  view.setInt32(4, hasNulls);
+  view.setInt32(8, ELEMENT_TYPES[type]);
+  if (count === 0) return packed;
+  view.setInt32(12, count);
+  view.setInt32(16, 1);
+  let at = 20;
+  for (let index = 0; index < count; index++) {
     const length = lengths[index] as number;
-    at = packed.writeInt32BE(length, at);
+    view.setInt32(at, length);
+    at += 4;
     if (length < 0) continue;
-    put(packed, at, type, value);
+    const value = values[index];
+    if (type === "BIGINT") {
+      // Every number of the engine is below 2^53.
+      const high = Math.floor((value as number) / 2 ** 32);
+      view.setInt32(at, high);
+      view.setUint32(at + 4, (value as number) - high * 2 ** 32);
+    } else if (type === "TEXT") packed.write(value as string, at);
+    else packed.set(value as Uint8Array, at);
     at += length;
   }
   return packed;
@@ -85,15 +101,4 @@ function lengthOf(type: ColumnType, value: unknown): number {
   if (value === null || value === undefined) return -1;
   if (type === "BIGINT") return 8;
   return type === "TEXT" ? Buffer.byteLength(value as string) : (value as Uint8Array).length;
-}
-
-function put(packed: Buffer, at: number, type: ColumnType, value: unknown): void {
-  if (type === "TEXT") packed.write(value as string, at);
-  else if (type === "BYTEA") packed.set(value as Uint8Array, at);
-  else {
-    // Every number of the engine is below 2^53.
-    const high = Math.floor((value as number) / 2 ** 32);
-    packed.writeInt32BE(high, at);
-    packed.writeUInt32BE((value as number) - high * 2 ** 32, at + 4);
-  }
 }

@@ -166,7 +166,7 @@ export class RandomCommands {
   }
 
   #rename(): Command {
-    const onConflict = this.#pick(["fail", "rename", "replace"] as const);
+    const onConflict = this.#pick(["fail", "rename", "replace", "trash"] as const);
     const inodeId = this.#inode();
     const versions = {
       ifMatch: this.#expected(inodeId),
@@ -235,7 +235,7 @@ export class RandomCommands {
   }
 
   #copy(): Command {
-    const onConflict = this.#pick(["fail", "rename"] as const);
+    const onConflict = this.#pick(["fail", "rename", "trash"] as const);
     const limits = { maxBytes: 2 ** 40, maxInodes: 10_000 };
     const change = this.#change(OWNER);
     const sourceId = this.#inode();

@@ -1,6 +1,7 @@
 // The rows of held roots in an SQLite database of this machine: a cache of PostgreSQL's, with the commands'
 // own SQL.
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { BUSY_TIMEOUT_MS, migrate } from "#storage/metadata/schema.ts";
 import { ChangedKeys } from "./changed-keys.ts";
 import { FACTS_TABLE, type Fact, RowFacts } from "./row-facts.ts";
@@ -29,8 +30,12 @@ class GuardedDatabase extends DatabaseSync {
   override prepare(sql: string): StatementSync {
     const { facts } = this;
     if (facts === undefined) return super.prepare(sql);
-    const touch = (table: string, key: number): void => this.changes?.touch(table, key);
-    return guard(sql, super.prepare(sql), { facts, touch, prepare: (plain) => super.prepare(plain) });
+    return guard(sql, super.prepare(sql), {
+      facts,
+      touch: (table, key) => this.changes?.touch(table, key),
+      keep: (table, key, row) => this.changes?.keep(table, key, row),
+      prepare: (plain) => super.prepare(plain),
+    });
   }
 
   /** For the cache itself, which knows what it asks for. */
@@ -65,11 +70,13 @@ export class RowCache {
     this.#db = db;
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY");
     migrate(db, "");
-    // Rows come without what they refer to, so that a cascade would take away too little or too much.
+    // Rows come without what they refer to, so that a cascade would take away too little or too much. Detached
+    // content is removed root by root.
     db.exec(`
       PRAGMA foreign_keys = OFF;
       CREATE TABLE id_range (first INTEGER NOT NULL) STRICT;
       INSERT INTO id_range (first) VALUES (${firstId});
+      CREATE INDEX purging_by_root ON purging (coalesce(inode_id, content_id) / ${ROOT_STRIDE}, id);
       ${FACTS_TABLE}
     `);
     this.#changes = new ChangedKeys(db, SHARED_TABLES);

@@ -24,6 +24,12 @@ export type Fact =
   | { readonly kind: "inline"; readonly id: number }
   /** A chunk list, with its chunks. */
   | { readonly kind: "list"; readonly id: number }
+  /** The LIST_PART positions of a chunk list from a multiple of that on, with their chunks. */
+  | { readonly kind: "part"; readonly id: number; readonly from: number }
+  /** The first LIST_START positions of a chunk list from one on, with their chunks. */
+  | { readonly kind: "start"; readonly id: number; readonly from: number }
+  /** All positions of a chunk list before one. */
+  | { readonly kind: "reach"; readonly id: number; readonly from: number }
   /** A chunk. */
   | { readonly kind: "chunk"; readonly id: number }
   /** The files that use a chunk. */
@@ -43,6 +49,12 @@ export class RowsMissing extends Error {
     this.fact = fact;
   }
 }
+
+/** Positions of a chunk list that are fetched together where only some are asked for: 256 MB of a file. */
+export const LIST_PART = 64;
+
+/** Positions of a chunk list that are fetched together where those at its beginning are wanted: to remove them. */
+export const LIST_START = 1_024;
 
 /** The table of facts. It has no primary key, so that a session does not take them for changes. */
 export const FACTS_TABLE = `
@@ -64,6 +76,7 @@ export class RowFacts {
   readonly #nextId: StatementSync;
   readonly #childCount: StatementSync;
   readonly #namesAsked: StatementSync;
+  readonly #reach: StatementSync;
   readonly #version: () => number;
   readonly #nextIds = new Map<number, number>();
   /** Directories that were found to be whole in this version; asked for with each name in them. */
@@ -77,6 +90,9 @@ export class RowFacts {
     this.#add = prepare("INSERT INTO fetched (kind, id, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING");
     this.#nextId = prepare("SELECT next_id AS nextId FROM root WHERE number = ?");
     this.#childCount = prepare("SELECT child_count AS count FROM inode WHERE id = ?");
+    this.#reach = prepare(
+      "SELECT max(CAST(text AS INTEGER)) AS reach FROM fetched WHERE kind = 'reach' AND id = ?",
+    );
     this.#namesAsked = prepare("SELECT count(*) AS count FROM fetched WHERE kind = 'name' AND id = ?");
   }
 
@@ -118,6 +134,11 @@ export class RowFacts {
     if (known === undefined || known.count > WHOLE_DIRECTORY_MAX) return false;
     const before = this.#namesAsked.get(directory) as { count: number };
     return known.count <= (before.count + names) * ENTRIES_FOR_A_NAME;
+  }
+
+  /** The position before which a chunk list is known to be whole; all of it is where the list's fact is known. */
+  reachOf(list: number): number {
+    return (this.#reach.get(list) as { reach: number | null }).reach ?? 0;
   }
 
   /** Records a fact. */
@@ -162,6 +183,10 @@ export class RowFacts {
       case "properties":
       case "list":
         return this.isNew(fact.id);
+      case "part":
+        return this.#isKnown({ kind: "list", id: fact.id });
+      case "start":
+        return this.reachOf(fact.id) > fact.from || this.#isKnown({ kind: "list", id: fact.id });
       default:
         return false;
     }
@@ -172,5 +197,6 @@ function wordsOf(fact: Fact): Words {
   if (fact.kind === "root") return [fact.kind, 0, fact.owner];
   if (fact.kind === "path") return [fact.kind, 0, JSON.stringify([fact.owner, ...fact.names])];
   if (fact.kind === "name") return [fact.kind, fact.id, fact.name];
+  if ("from" in fact) return [fact.kind, fact.id, String(fact.from)];
   return [fact.kind, fact.id, fact.kind === "trash" ? fact.item : ""];
 }

@@ -2,7 +2,8 @@
 import type pg from "pg";
 import { fetchStatement } from "./fetch-statement.ts";
 import type { FetchedRows } from "./row-cache.ts";
-import type { Fact } from "./row-facts.ts";
+import { type Fact, LIST_START } from "./row-facts.ts";
+import type { TableEffects } from "./table-rows.ts";
 
 /** A root's holder as the database has it. */
 export interface Holding {
@@ -29,13 +30,27 @@ export function weightOf(rows: Fetched["rows"]): number {
   }, 0);
 }
 
+/** What the rows that a group has made take of it. A row that has changed takes no more, but for its bytes. */
+export function weightOfMade(effects: readonly TableEffects[]): number {
+  return effects.reduce((sum, { table, fresh = [], rows }) => {
+    if (table !== "inline_content") return sum + fresh.length;
+    const bytes = [...fresh, ...rows].map((row) => (row as { data: Uint8Array }).data.length);
+    return sum + fresh.length + bytes.reduce((all, one) => all + Math.floor(one / BYTES_OF_A_ROW), 0);
+  }, 0);
+}
+
 /** Reads the rows of facts. Throws what pg throws. */
 export async function fetchRows(client: pg.ClientBase, facts: readonly Fact[]): Promise<Fetched> {
   const { rows } = await client.query(fetchStatement(facts));
   const found = rows as { table: string; row: Record<string, unknown> }[];
   return {
-    facts: [...facts, ...otherNames(found), ...absentNames(found)],
-    rows: found.filter(({ table }) => table !== "holding" && table !== "absent"),
+    facts: [
+      ...facts.filter(({ kind }) => kind !== "start"),
+      ...otherNames(found),
+      ...absentNames(found),
+      ...reaches(found),
+    ],
+    rows: found.filter(({ table }) => table !== "holding" && table !== "absent" && table !== "reach"),
     holdings: found.filter(({ table }) => table === "holding").map(({ row }) => holdingOf(row)),
   };
 }
@@ -57,6 +72,16 @@ function absentNames(rows: readonly { table: string; row: Record<string, unknown
   return rows.flatMap(({ table, row }) =>
     table === "absent" ? [{ kind: "name", id: Number(row["id"]), name: String(row["name"]) }] : [],
   );
+}
+
+/** How far lists are known that were fetched from their start on: as a whole where less came than may. */
+function reaches(rows: readonly { table: string; row: Record<string, unknown> }[]): Fact[] {
+  return rows.flatMap(({ table, row }): Fact[] => {
+    if (table !== "reach") return [];
+    const id = Number(row["id"]);
+    if (Number(row["count"]) < LIST_START) return [{ kind: "list", id }];
+    return [{ kind: "reach", id, from: Number(row["next"]) }];
+  });
 }
 
 function holdingOf(row: Record<string, unknown>): Holding {

@@ -1,7 +1,8 @@
 // The guard of each statement of the storage commands: what must be known for its answer to be true.
 import type { StatementSync } from "node:sqlite";
 import { KIND_DIRECTORY } from "#storage/metadata/schema.ts";
-import type { Fact, RowFacts } from "./row-facts.ts";
+import { madeRow } from "./made-rows.ts";
+import { type Fact, LIST_PART, type RowFacts, RowsMissing } from "./row-facts.ts";
 
 type Params = readonly unknown[];
 type FactOf = (params: Params) => Fact;
@@ -13,6 +14,8 @@ interface Guarding {
   readonly prepare: (sql: string) => StatementSync;
   /** Says that a row may change in the database which is not here. */
   readonly touch: (table: string, key: number) => void;
+  /** Says what a row is that was just inserted under a number. */
+  readonly keep: (table: string, key: number, row: object) => void;
 }
 
 /** Puts itself before and behind a statement's calls. */
@@ -103,6 +106,20 @@ const made =
     }) as StatementSync["run"];
   };
 
+/** Besides: a row that is made is not read back for the commit. The statement's first value is its key. */
+const kept =
+  (besides: Guard): Guard =>
+  (statement, guarding) => {
+    besides(statement, guarding);
+    const { table, rowOf } = madeRow(statement.sourceSQL, guarding.prepare);
+    const run = statement.run.bind(statement) as (...params: Params) => { changes: number | bigint };
+    statement.run = ((...params: Params) => {
+      const result = run(...params);
+      if (result.changes !== 0) guarding.keep(table, Number(params[0]), rowOf(params));
+      return result;
+    }) as StatementSync["run"];
+  };
+
 /** Rows that come with their root, and those of the cache's own. */
 const complete: Guard = () => undefined;
 
@@ -113,6 +130,39 @@ const insertInode = made((facts, [inode, parent, entry, kind]) => {
   if (parent !== null) facts.require(name([parent, entry]));
   if (kind === KIND_DIRECTORY) facts.add({ kind: "children", id: Number(inode) });
 });
+
+/** Parts of a chunk list that are fetched one after the other; behind more of them its whole is. */
+const PARTS_MAX = 64;
+
+const partAt = (list: unknown, position: number): Fact => ({
+  kind: "part",
+  id: Number(list),
+  from: position - (position % LIST_PART),
+});
+
+/** A range of positions needs the parts of its list around it. */
+const within =
+  (firstOf: (bound: number) => number): Guard =>
+  (statement, { facts }) => {
+    const all = statement.all.bind(statement) as (...params: Params) => unknown;
+    statement.all = ((list: number, bound: number, below: number, ...rest: Params) => {
+      const from = firstOf(bound);
+      if (below - from > PARTS_MAX * LIST_PART) facts.require({ kind: "list", id: list });
+      else
+        for (let at = from - (from % LIST_PART); at < below; at += LIST_PART) facts.require(partAt(list, at));
+      return all(list, bound, below, ...rest);
+    }) as StatementSync["all"];
+  };
+
+/** As many positions as were asked for are enough, whichever they are; fewer must be all of the list. */
+const fromStart: Guard = (statement, { facts }) => {
+  const all = statement.all.bind(statement) as (...params: Params) => unknown[];
+  statement.all = ((list: number, limit: number) => {
+    const rows = all(list, limit);
+    if (rows.length >= limit || facts.knows({ kind: "list", id: list })) return rows;
+    throw new RowsMissing({ kind: "start", id: list, from: facts.reachOf(list) });
+  }) as StatementSync["all"];
+};
 
 /** Bytes that are not there may be too many for this table, or none at all, or not fetched. */
 const foundBytes: Guard = (statement, guarding) => {
@@ -207,11 +257,11 @@ const GUARDS: readonly (readonly [form: RegExp, guard: Guard])[] = [
     whole(id("heights")),
   ],
   [/^SELECT [^?]* FROM inode WHERE parent_id = \? .*ORDER BY [^?]* LIMIT \?$/, whole(id("children"))],
-  [/^INSERT INTO inode \(id, parent_id, name, kind, /, insertInode],
+  [/^INSERT INTO inode \(id, parent_id, name, kind, /, kept(insertInode)],
   [/^UPDATE inode SET [^?]* = \?.* WHERE id = \?$/, changed(last)],
   [/^DELETE FROM inode WHERE id = \?$/, changed(id("inode"))],
 
-  [/^INSERT INTO inline_content \(inode_id, data\) VALUES \(\?, \?\) ON CONFLICT/, blindInline],
+  [/^INSERT INTO inline_content \(inode_id, data\) VALUES \(\?, \?\) ON CONFLICT/, kept(blindInline)],
   [/^SELECT CAST\(data AS BLOB\) AS data FROM inline_content WHERE inode_id = \?$/, found(id("inline"))],
   [
     /^SELECT content_id, CAST\(data AS BLOB\) FROM inode LEFT JOIN inline_content ON inode_id = id WHERE id = \?$/,
@@ -252,13 +302,28 @@ const GUARDS: readonly (readonly [form: RegExp, guard: Guard])[] = [
   ],
   [
     /^SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = \? AND position = \?$/,
-    found(id("list")),
+    found(([list, position]) => partAt(list, Number(position))),
+  ],
+  [
+    /^SELECT position, chunk_id FROM file_chunk WHERE content_id = \? AND position >= \? AND position < \? ORDER BY position$/,
+    within((from) => from),
+  ],
+  [
+    /^SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = \? AND position > \? AND position < \? ORDER/,
+    within((after) => after + 1),
+  ],
+  [
+    /^SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = \? ORDER BY position LIMIT \?$/,
+    fromStart,
   ],
   [/^SELECT position, chunk_id AS chunkId FROM file_chunk WHERE content_id = \? /, whole(id("list"))],
   [/^SELECT position, chunk_id FROM file_chunk WHERE content_id = \? ORDER BY position$/, whole(id("list"))],
   [/^SELECT id, name, length, crc32, block_crcs FROM chunk WHERE id = \?$/, found(id("chunk"))],
   [/^SELECT .* FROM garbage JOIN chunk /, notHere],
-  [/^DELETE FROM file_chunk WHERE content_id = \? AND position = \?$/, changed(id("list"))],
+  [
+    /^DELETE FROM file_chunk WHERE content_id = \? AND position = \?$/,
+    changed(([list, position]) => partAt(list, Number(position))),
+  ],
 
   [/^INSERT INTO damaged_chunk /, complete],
   [/^SELECT DISTINCT .* FROM file_chunk JOIN inode .* WHERE file_chunk\.chunk_id = \?/, whole(id("users"))],

@@ -92,7 +92,8 @@ export class RowsAhead {
 
   #fileOf(fact: Fact): FileRow | undefined {
     if (fact.kind === "inline") return this.#ofInode.get(fact.id) as FileRow | undefined;
-    return fact.kind === "list" ? (this.#ofList.get(fact.id) as FileRow | undefined) : undefined;
+    const isList = fact.kind === "list" || (fact.kind === "start" && fact.from === 0);
+    return isList ? (this.#ofList.get(fact.id) as FileRow | undefined) : undefined;
   }
 
   /** Takes what it fetches from the root's share. */

@@ -3,6 +3,7 @@ import pg from "pg";
 import { GroveError } from "#base/errors.ts";
 import { postgresTls } from "#os/postgres-tls.ts";
 import { findPassword, type PostgresSettings } from "#os/postgres-url.ts";
+import { leave } from "./shared-line.ts";
 import { quoted } from "./shared-schema.ts";
 
 /** A connection; what pg needs to make it, and the schema of the cluster. */
@@ -11,7 +12,7 @@ export interface SharedAddress {
   readonly schema: string;
 }
 
-/** Time for a new connection to the shared engine's database. */
+/** Time for a new connection to the shared engine's database, and for each of its first two answers. */
 const SHARED_CONNECT_TIMEOUT_MS = 2_000;
 
 /** The schema of the cluster's rows. */
@@ -59,24 +60,28 @@ const TYPES: pg.CustomTypesConfig = {
 
 /**
  * Connects to a server that takes changes and makes them durable before it answers. Throws STORE_UNAVAILABLE
- * for any other, and what pg throws.
+ * for any other, and what pg throws, also for one that lets in and then says nothing.
  */
 export async function connectShared({ config, schema }: SharedAddress): Promise<pg.Client> {
+  const { connectionTimeoutMillis = SHARED_CONNECT_TIMEOUT_MS } = config;
   const client = new pg.Client({
-    connectionTimeoutMillis: SHARED_CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: "grove fileserver",
     ...config,
+    connectionTimeoutMillis,
     types: TYPES,
   });
+  const ask = (text: string): Promise<pg.QueryResult> =>
+    // Its types leave the limit out.
+    client.query({ text, query_timeout: connectionTimeoutMillis } as pg.QueryConfig);
   // A connection that breaks between two calls fails the next one.
   client.on("error", () => undefined);
   await client.connect();
   try {
     // Of lists of ids PostgreSQL expects so many rows that it compiles the statement: seconds for what takes
     // milliseconds, once the tables are large.
-    await client.query(`SET search_path TO ${quoted(schema)}; SET jit TO off`);
-    const { rows } = await client.query(
+    await ask(`SET search_path TO ${quoted(schema)}; SET jit TO off`);
+    const { rows } = await ask(
       `SELECT current_setting('transaction_read_only') AS "readOnly", current_setting('synchronous_commit') AS durable,
          current_setting('transaction_isolation') AS isolation`,
     );
@@ -84,7 +89,7 @@ export async function connectShared({ config, schema }: SharedAddress): Promise<
     if (problem !== undefined) throw new GroveError("STORE_UNAVAILABLE", `the shared database ${problem}`);
     return client;
   } catch (error) {
-    await client.end().catch(() => undefined);
+    leave(client);
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { PostgresServer } from "#testing/postgres-server.ts";
+import { until } from "#testing/until.ts";
 import { CommitClient, type HeldRoot } from "./commit-client.ts";
 import { connectShared, type SharedAddress } from "./shared-connection.ts";
 import { makeSharedTables } from "./shared-schema.ts";
@@ -79,3 +80,17 @@ export async function contents(client: pg.Client): Promise<Record<string, string
     (rows as { id: number; data: Buffer }[]).map(({ id, data }) => [id, data.toString()]),
   );
 }
+
+/** Connections of the product that wait for something of a kind. */
+export async function waiting(at: PostgresServer, kind: string): Promise<number[]> {
+  const found = await at.sql(
+    "postgres",
+    `SELECT pid FROM pg_stat_activity WHERE application_name = 'grove fileserver'
+     AND (wait_event = '${kind}' OR wait_event_type = '${kind}')`,
+  );
+  return found.split("\n").filter(Boolean).map(Number);
+}
+
+/** The first of them, once there is one. */
+export const firstWaiting = (at: PostgresServer, kind: string): Promise<number> =>
+  until(async () => (await waiting(at, kind))[0], `a connection that waits for ${kind}`);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { GroveError } from "#base/errors.ts";
 import { SnapshotReader } from "#storage/metadata/snapshot-reader.ts";
+import { PurgeCursor } from "#storage/writer/purge-cursor.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
 import { CHANGE, LocalRows, makeRoot, NOW_MS, openWriter } from "./both-engines.fixture.ts";
 import { OWNER, RandomCommands } from "./random-commands.fixture.ts";
@@ -85,7 +86,7 @@ test(
         // The chunks' numbers differ between the engines.
         if (next !== "purge" && next.command.op === "markDamaged") continue;
         const expected = local.run(next);
-        if (next === "purge") await opened.writer.purgeSlice(OWNER);
+        if (next === "purge") await opened.writer.purgeSlice(OWNER, new PurgeCursor());
         else await opened.writer.submit(OWNER, next.command).catch(() => undefined);
         if (next !== "purge") random.learn(expected);
       }

@@ -8,7 +8,15 @@ import { RowCache } from "./row-cache.ts";
 import { SHARED_TABLES } from "./shared-tables.ts";
 
 /** Tables of one machine's: its counters, its passes, its directories of chunk files, roots that leave it or come. */
-const OF_ONE_MACHINE = ["counter", "meta", "move_bucket", "open_directory", "root_move", "sqlite_sequence"];
+const OF_ONE_MACHINE = [
+  "counter",
+  "meta",
+  "move_bucket",
+  "open_directory",
+  "root_move",
+  "root_place",
+  "sqlite_sequence",
+];
 
 test("every table, column and key of the local engine is in the shared one", () => {
   const db = new DatabaseSync(":memory:");

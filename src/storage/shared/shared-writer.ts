@@ -1,11 +1,11 @@
 // Runs the storage's commands on cached rows, and commits what they change to PostgreSQL before it answers.
 import type { StatementSync } from "node:sqlite";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { type Counted, rootNumberOf, StaleAccessError } from "#storage/contract/inode.ts";
-import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
+import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
 import { isBrokenDatabase, isDatabaseFull } from "#storage/metadata/sqlite-errors.ts";
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { CommandTable } from "#storage/writer/command-table.ts";
+import type { PurgeCursor } from "#storage/writer/purge-cursor.ts";
 import type { Command } from "#storage/writer/write-commands.ts";
 import type { ReplyOf } from "#storage/writer/write-queue.ts";
 import { type CommitClient, FencedError, type HeldRoot } from "./commit-client.ts";
@@ -13,7 +13,7 @@ import { isOfRenamed } from "./fenced.ts";
 import { requireOwnRoots } from "./own-roots.ts";
 import type { RowCache } from "./row-cache.ts";
 import { type Fact, RowsMissing } from "./row-facts.ts";
-import { type Fetched, weightOf } from "./row-fetch.ts";
+import { type Fetched, weightOf, weightOfMade } from "./row-fetch.ts";
 import { closed, failureOf, heldElsewhere, internal, noRoot, unavailable } from "./writer-refusals.ts";
 import { type Settled, takeGroup, type Work } from "./writer-works.ts";
 
@@ -21,6 +21,9 @@ import { type Settled, takeGroup, type Work } from "./writer-works.ts";
 const CACHED_ROWS_MAX = 1_000_000;
 /** Fetches of rows for one command: each asks for more than the one before, down a path or along a list. */
 const FETCHES_MAX = 256;
+
+/** Of what changes no root. */
+const nothing = (): undefined => undefined;
 
 /** Dependencies of a writer. */
 export interface SharedWriterDeps {
@@ -50,7 +53,6 @@ export class SharedWriter {
   readonly #deps: SharedWriterDeps;
   readonly #ledger: Ledger;
   readonly #commands: CommandTable;
-  readonly #nextPurge: StatementSync;
   readonly #keepMove: StatementSync;
   readonly #forgetMove: StatementSync;
   readonly #held = new Map<number, HeldRoot>();
@@ -59,18 +61,17 @@ export class SharedWriter {
   #worked: Promise<void> = Promise.resolve();
   #isClosed = false;
   #mustForget = false;
+  /** Roots that are served elsewhere: the epoch under which they were held is forgotten with their rows. */
+  readonly #released = new Set<number>();
   /** Set when people in the rows may have other names in the database. */
   #isRenamed = false;
-  #fetched = 0;
+  #cached = 0;
 
   constructor(deps: SharedWriterDeps) {
     this.#deps = deps;
     const { cache } = deps;
     this.#ledger = new Ledger(cache.db);
     this.#commands = new CommandTable(cache.db, this.#ledger);
-    this.#nextPurge = cache.preparePlain(
-      `SELECT coalesce(inode_id, content_id) AS id FROM purging WHERE ${MAY_BE_PURGED} ORDER BY purging.id DESC LIMIT 1`,
-    );
     this.#keepMove = cache.preparePlain(
       `INSERT INTO root_move (move_id, number, owner, state, address, ids, marked) VALUES (?, ?, '', ?, '', 0, 0)
        ON CONFLICT (number) DO UPDATE SET state = excluded.state`,
@@ -78,9 +79,9 @@ export class SharedWriter {
     this.#forgetMove = cache.preparePlain("DELETE FROM root_move WHERE number = ?");
   }
 
-  /** Rows that were fetched since all were forgotten; a larger one counts for each 2,048 bytes once more. */
+  /** Rows that were fetched or made since all were forgotten; one counts for each 2,048 bytes once more. */
   get cachedRows(): number {
-    return this.#fetched;
+    return this.#cached;
   }
 
   /**
@@ -99,18 +100,15 @@ export class SharedWriter {
     return this.#add(run, () => this.#ledger.findRoot(owner)?.number) as Promise<Counted<ReplyOf<Op>>>;
   }
 
-  /**
-   * Removes a bounded part of what is detached, of the root or of others that are known; false when none is.
-   */
-  purgeSlice(owner: string): Promise<boolean> {
-    let root: number | undefined;
+  /** Removes a bounded part of what is detached in a root, where the cursor looks; false when nothing is there. */
+  purgeSlice(owner: string, cursor: PurgeCursor): Promise<boolean> {
+    const number = (): number | undefined => this.#ledger.findRoot(owner)?.number;
     const run = (): unknown => {
-      if (this.#ledger.findRoot(owner) === undefined) throw noRoot();
-      const next = this.#nextPurge.get() as { id: number } | undefined;
-      root = next === undefined ? undefined : rootNumberOf(next.id);
-      return this.#commands.contents.purgeSlice();
+      const root = number();
+      if (root === undefined) throw noRoot();
+      return this.#commands.contents.purgeSliceOf(root, cursor);
     };
-    return this.#add(run, () => root) as Promise<boolean>;
+    return this.#add(run, number) as Promise<boolean>;
   }
 
   /**
@@ -121,7 +119,7 @@ export class SharedWriter {
       if (this.#ledger.findRoot(owner) === undefined) throw noRoot();
       if (fact !== undefined) this.#deps.cache.facts.require(fact);
     };
-    await this.#add(run, () => undefined);
+    await this.#add(run, nothing);
   }
 
   /**
@@ -129,28 +127,25 @@ export class SharedWriter {
    * changes no more once this has resolved. Undefined ends that.
    */
   async setMove(number: number, state: "copying" | "frozen" | undefined): Promise<void> {
-    const run = (): void => {
-      if (state === undefined) this.#forgetMove.run(number);
-      else this.#keepMove.run(String(number), number, state);
-      this.#ledger.frozen.set(number, state === "frozen");
-    };
-    await this.#add(run, () => undefined, true);
+    await this.#add(() => this.#keepState(number, state), nothing, true);
   }
 
-  /** Knows nothing more of a root that is served elsewhere. */
+  /**
+   * Knows nothing more of a root that is served elsewhere once this has resolved, though commands before had
+   * its rows fetched.
+   */
   async release(number: number): Promise<void> {
-    this.#mustForget = true;
-    await this.setMove(number, undefined);
-    this.#held.delete(number);
+    const run = (): void => {
+      this.#keepState(number, undefined);
+      this.#released.add(number);
+    };
+    await this.#add(run, nothing, true);
   }
 
   /** Forgets all rows before the next group of commands; resolves when that is done. */
   async forgetSoon(): Promise<void> {
     this.#mustForget = true;
-    await this.#add(
-      () => undefined,
-      () => undefined,
-    );
+    await this.#add(nothing, nothing);
   }
 
   /** The same after people were renamed in the database. */
@@ -165,8 +160,10 @@ export class SharedWriter {
     this.#mustForget = true;
     this.#deps.forgot?.();
     this.#deps.cache.forget();
+    for (const number of this.#released) this.#held.delete(number);
+    this.#released.clear();
     this.#ledger.discard();
-    this.#fetched = 0;
+    this.#cached = 0;
     this.#deps.changed?.();
     this.#mustForget = false;
   }
@@ -175,6 +172,12 @@ export class SharedWriter {
   close(): Promise<void> {
     this.#isClosed = true;
     return this.#worked;
+  }
+
+  #keepState(number: number, state: "copying" | "frozen" | undefined): void {
+    if (state === undefined) this.#forgetMove.run(number);
+    else this.#keepMove.run(String(number), number, state);
+    this.#ledger.frozen.set(number, state === "frozen");
   }
 
   #add(run: Work["run"], root: Work["root"], isHere = false): Promise<unknown> {
@@ -211,8 +214,8 @@ export class SharedWriter {
     // Commands for which rows have just come would wait for them again.
     const isBetween = group.every(({ fetches }) => fetches === 0);
     // Where some always wait they do; what one command needs by itself is let in, whatever it is.
-    const isCrowded = !isBetween && group.length > 1 && this.#fetched > 2 * rowsMax;
-    const isFull = isBetween && this.#fetched > rowsMax;
+    const isCrowded = !isBetween && group.length > 1 && this.#cached > 2 * rowsMax;
+    const isFull = isBetween && this.#cached > rowsMax;
     if (!this.#mustForget && !this.#isRenamed && !isFull && !isCrowded) return true;
     for (const work of group) {
       if (isCrowded && work.fetches > 0) work.isAlone = true;
@@ -260,12 +263,17 @@ export class SharedWriter {
         return;
       }
     }
+    this.#cached += weightOfMade(effects);
     const failure = this.#keepHere();
+    const isForgotten = this.#released.size > 0;
+    if (isForgotten) this.#tried(() => this.forget());
     for (const { work, settle } of settled) {
       if (failure !== undefined && work.isHere) work.reject(failure);
       else settle();
     }
-    if (missing.size > 0) await this.#fetch(missing);
+    // What is missing was told beside rows that are forgotten by now.
+    if (isForgotten) this.#queue.unshift(...missing.keys());
+    else if (missing.size > 0) await this.#fetch(missing);
   }
 
   /** Takes in what PostgreSQL has, and tells of it. Why that failed is no failure of the changes: they are made. */
@@ -273,7 +281,7 @@ export class SharedWriter {
     const owners = this.#commands.shareRows.takeChangedOwners();
     const failure = this.#tried(() => this.#commitHere());
     if (failure !== undefined) this.#giveUp();
-    this.#tried(() => this.#tell(owners));
+    if (owners.length > 0) this.#tried(() => this.#deps.sharesChanged?.(owners));
     return failure;
   }
 
@@ -281,10 +289,6 @@ export class SharedWriter {
     this.#deps.cache.end("COMMIT");
     this.#ledger.committed();
     this.#deps.changed?.();
-  }
-
-  #tell(owners: readonly string[]): void {
-    if (owners.length > 0) this.#deps.sharesChanged?.(owners);
   }
 
   #tried(step: () => void): Error | undefined {
@@ -338,7 +342,7 @@ export class SharedWriter {
     const isOwn = (fact: Fact): boolean =>
       fact.kind !== "root" || roots.some((row) => row["owner"] === fact.owner);
     if (foreign.size === 0) {
-      this.#fetched += weightOf(fetched.rows);
+      this.#cached += weightOf(fetched.rows);
       this.#deps.cache.accept({ ...fetched, facts: fetched.facts.filter(isOwn) });
       this.#deps.changed?.();
     }

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type pg from "pg";
-import { GroveError } from "#base/errors.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
-import { CHANGE, makeRoot, openWriter } from "./both-engines.fixture.ts";
+import { CHANGE, makeDirectory, makeRoot, openWriter, refusal } from "./both-engines.fixture.ts";
 import { OWNER } from "./random-commands.fixture.ts";
 import type { RowCache } from "./row-cache.ts";
 import { makeSharedDatabase } from "./shared-database.fixture.ts";
@@ -15,11 +14,6 @@ const skip = postgresOfFile((started) => {
   server = started;
 });
 const LONG = { skip, timeout: 60_000 };
-
-const refusal = (code: string) => (error: unknown) => error instanceof GroveError && error.code === code;
-
-const makeDirectory = (writer: SharedWriter, parentId: number, name: string) =>
-  writer.submit(OWNER, { op: "createDirectory", ...CHANGE, parentId, name });
 
 const makeFile = (writer: SharedWriter, parentId: number, name: string) =>
   writer.submit(OWNER, {

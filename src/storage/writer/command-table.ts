@@ -7,6 +7,7 @@ import { orOvertaken } from "#storage/metadata/followed-path.ts";
 import { InodeRows } from "#storage/metadata/inode-rows.ts";
 import { LinkRows } from "#storage/metadata/link-rows.ts";
 import { LockRows } from "#storage/metadata/lock-rows.ts";
+import { RootPlaces } from "#storage/metadata/root-places.ts";
 import { ShareRows } from "#storage/metadata/share-rows.ts";
 import { TrashBin } from "#storage/metadata/trash-bin.ts";
 import { TreeHeights } from "#storage/metadata/tree-heights.ts";
@@ -22,7 +23,7 @@ import { RenameUserCommands } from "./rename-user-commands.ts";
 import { ShareCommands } from "./share-commands.ts";
 import { TrashCommands } from "./trash-commands.ts";
 import { UploadCommands } from "./upload-commands.ts";
-import type { Command, CommandReply } from "./write-commands.ts";
+import type { Command, CommandReply, CreateRootCommand } from "./write-commands.ts";
 
 type SilentOp =
   | "boundUploadTimes"
@@ -35,6 +36,7 @@ type SilentOp =
   | "receiveBuckets"
   | "thawRoot"
   | "departRoot"
+  | "takeRootBack"
   | "finishImport"
   | "keepMoveHead";
 
@@ -45,6 +47,7 @@ export class CommandTable {
   /** For the owners whose shares have changed. */
   readonly shareRows: ShareRows;
   readonly #ledger: Ledger;
+  readonly #inodes: InodeRows;
   readonly #bin: TrashBin;
   readonly #content: ContentRows;
   readonly #namespace: NamespaceCommands;
@@ -58,6 +61,7 @@ export class CommandTable {
   readonly #makeRenames: () => RenameUserCommands;
   readonly #makeMoves: () => MoveCommands;
   #madeMoves: MoveCommands | undefined;
+  readonly #makePlaces: () => RootPlaces;
   readonly #openDirectory: StatementSync;
   readonly #closeDirectory: StatementSync;
   readonly #savePass: StatementSync;
@@ -66,6 +70,7 @@ export class CommandTable {
     this.#ledger = ledger;
     this.#content = new ContentRows(db, ledger);
     const inodes = new InodeRows(db, ledger, this.#content);
+    this.#inodes = inodes;
     this.shareRows = new ShareRows(db, ledger, inodes);
     const heights = new TreeHeights(db, ledger);
     const locks = new LockRows(db, ledger);
@@ -91,6 +96,7 @@ export class CommandTable {
     this.#copies = new CopyCommands(db, rows);
     this.#makeRenames = () => new RenameUserCommands(db, tables);
     this.#makeMoves = () => new MoveCommands(db, tables);
+    this.#makePlaces = () => new RootPlaces(db);
     this.#openDirectory = db.prepare(
       "INSERT INTO open_directory (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
     );
@@ -108,6 +114,7 @@ export class CommandTable {
     const before = this.#inodesOf(command);
     this.#requireLockVersion(command);
     this.#bin.takeKept();
+    this.#inodes.properties.takeDropped();
     const reply = this.#applyAt(command);
     if (typeof reply !== "object" || !("usedDeltaBytes" in reply)) return reply;
     const inodeDelta = this.#inodesOf(command) - before;
@@ -115,7 +122,9 @@ export class CommandTable {
       throw new StaleAccessError("more is to be made than was claimed; check again and repeat");
     }
     const kept = this.#bin.takeKept();
-    return kept === undefined ? { ...reply, inodeDelta } : { ...reply, inodeDelta, kept };
+    const usedDeltaBytes = reply.usedDeltaBytes - this.#inodes.properties.takeDropped();
+    const counted = { ...reply, usedDeltaBytes, inodeDelta };
+    return kept === undefined ? counted : { ...counted, kept };
   }
 
   /** A change whose check did not see a lock that was taken since is checked again. */
@@ -132,6 +141,13 @@ export class CommandTable {
     return this.#madeMoves;
   }
 
+  /** Only a root that is not there is looked up among those that have left: a shared engine has no such rows. */
+  #createRoot(command: CreateRootCommand): CommandReply {
+    if (this.#ledger.findRoot(command.owner) === undefined)
+      this.#makePlaces().requireNotDeparted(command.rootId);
+    return this.#namespace.createRoot(command);
+  }
+
   #inodesOf(command: Command): number {
     const root = "owner" in command ? this.#ledger.findRoot(command.owner) : undefined;
     return root === undefined ? 0 : root.liveInodes + root.trashInodes;
@@ -141,20 +157,20 @@ export class CommandTable {
     if (command.op === "renameCreator") return this.#makeRenames().renameCreator(command);
     if (command.op === "renameUser") return this.#makeRenames().rename(command);
     try {
-      return this.#apply(command);
+      return command.op === "stageKept" ? this.contents.stageKept(command) : this.#apply(command);
     } catch (error) {
       throw "at" in command ? orOvertaken(error, command.at) : error;
     }
   }
 
-  #apply(command: Exclude<Command, { op: "renameCreator" | "renameUser" }>): CommandReply {
+  #apply(command: Exclude<Command, { op: "renameCreator" | "renameUser" | "stageKept" }>): CommandReply {
     switch (command.op) {
       case "createFile":
         return this.#namespace.createFile(command);
       case "createDirectory":
         return this.#namespace.createDirectory(command);
       case "createRoot":
-        return this.#namespace.createRoot(command);
+        return this.#createRoot(command);
       case "rename":
         return this.#namespace.rename(command);
       case "remove":
@@ -231,6 +247,9 @@ export class CommandTable {
         break;
       case "departRoot":
         this.#moves.depart(command);
+        break;
+      case "takeRootBack":
+        this.#moves.takeBack(command);
         break;
       case "keepMoveHead":
         this.#moves.keepHead(command);

@@ -2,9 +2,9 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
-import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { CHUNK_BYTES, INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { crc32 } from "#os/crc32.ts";
-import { type InodeId, rootNumberOf } from "#storage/contract/inode.ts";
+import { type InodeId, ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import { type ContentRows, PURGE_SLICE_ROWS } from "#storage/metadata/content-rows.ts";
 import { type DamageRows, damagedText } from "#storage/metadata/damage-rows.ts";
@@ -16,11 +16,13 @@ import type { TrashBin } from "#storage/metadata/trash-bin.ts";
 import { type Ledger, noLongerThere, type Place } from "#storage/metadata/unit-of-work.ts";
 import { authorOf, pathExists, requireVersion } from "./entry-words.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
+import type { Detached, PurgeCursor } from "./purge-cursor.ts";
 import type { UploadCommands } from "./upload-commands.ts";
 import type {
   CommitUploadCommand,
   NewContent,
   StageChunksCommand,
+  StageKeptCommand,
   TruncateCommand,
   WriteChunksCommand,
   WriteInlineCommand,
@@ -36,6 +38,7 @@ export class ContentCommands {
   readonly #damage: DamageRows;
   readonly #uploads: UploadCommands;
   readonly #nextPurge: StatementSync;
+  readonly #nextPurgeOf: StatementSync;
   readonly #deletePurge: StatementSync;
 
   constructor(
@@ -59,9 +62,10 @@ export class ContentCommands {
     this.#uploads = rows.uploads;
     // The newest first: entries that a slice detaches go before its siblings, so the table stays as small as
     // the tree is deep.
-    this.#nextPurge = db.prepare(
-      `SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging WHERE ${MAY_BE_PURGED}
-       ORDER BY id DESC LIMIT 1`,
+    const next = `SELECT id, inode_id AS inodeId, content_id AS contentId FROM purging WHERE ${MAY_BE_PURGED}`;
+    this.#nextPurge = db.prepare(`${next} AND id < ? ORDER BY id DESC LIMIT 1`);
+    this.#nextPurgeOf = db.prepare(
+      `${next} AND coalesce(inode_id, content_id) / ${ROOT_STRIDE} = ? AND id < ? ORDER BY id DESC LIMIT 1`,
     );
     this.#deletePurge = db.prepare("DELETE FROM purging WHERE id = ?");
   }
@@ -173,21 +177,64 @@ export class ContentCommands {
     const { place, row } = this.#file(command, command.fileId);
     if (row.version !== command.expectedVersion) return undefined;
     const { content, sizeBytes, nowMs } = command;
-    let contentId: number | null = null;
-    if ("chunks" in content && row.contentId !== null) {
-      contentId = this.#ledger.takeId(place.root);
-      const range = { after: -1, below: content.keptBelow, limit: Number.MAX_SAFE_INTEGER };
-      this.#content.shareChunks(row.contentId, contentId, range);
-      this.#content.addChunks(contentId, content.chunks);
-    }
+    const contentId = "chunks" in content ? this.#kept(place, row, command, content) : null;
     // Computed before the old content goes: its chunks show which of the new ones are damaged.
     const flags =
       contentId === null ? row.flags & ~FLAG_DAMAGED : this.#damage.flagsOfNewChunks(row, contentId);
-    const keptBytes = this.#letGo(place, command, row);
+    const keptBytes =
+      contentId !== null && contentId === row.contentId ? 0 : this.#letGo(place, command, row);
     if ("inline" in content) this.#content.putInline(row.id, content.inline);
     const update = { size: sizeBytes, crc32: command.crc32, mtimeMs: nowMs, nowMs, contentId, flags };
     const reply = this.#updateFile(place, row, update);
     return { ...reply, usedDeltaBytes: reply.usedDeltaBytes + keptBytes };
+  }
+
+  /**
+   * The list of what is left of a cut file. A short end is taken from the file's own list, unless that goes into
+   * the trash as it is.
+   */
+  #kept(
+    { root }: Place,
+    { contentId: list, size }: InodeRow,
+    { by, owner }: ChangeFields,
+    kept: Exclude<TruncateCommand["content"], { readonly inline: Uint8Array }>,
+  ): number | null {
+    if (list === null) return null;
+    const { keptBelow, chunks } = kept;
+    let { contentId } = kept;
+    const end = Math.ceil(size / CHUNK_BYTES);
+    if (contentId !== undefined) this.#unstage(contentId);
+    else if (by === owner && end - keptBelow <= PURGE_SLICE_ROWS) {
+      contentId = list;
+      for (let position = keptBelow; position < end; position++)
+        this.#content.releasePosition(list, position);
+    } else {
+      if (keptBelow > PURGE_SLICE_ROWS)
+        throw new GroveError("INTERNAL", "a long list is staged before its file is cut");
+      contentId = this.#ledger.takeId(root);
+      this.#content.shareChunks(list, contentId, { after: -1, below: keptBelow, limit: keptBelow });
+    }
+    this.#content.addChunks(contentId, chunks);
+    return contentId;
+  }
+
+  /** Stages a part of a file's list beside it; undefined when the file has changed. */
+  stageKept(command: StageKeptCommand): { readonly contentId: number } | undefined {
+    const { place, row } = this.#file(command, command.fileId);
+    if (row.version !== command.expectedVersion || row.contentId === null) return undefined;
+    let { contentId } = command;
+    if (contentId === undefined) {
+      contentId = this.#ledger.takeId(place.root);
+      this.#content.stage(contentId, place.root.number);
+    }
+    const range = { after: command.from - 1, below: command.below, limit: PURGE_SLICE_ROWS };
+    this.#content.shareChunks(row.contentId, contentId, range);
+    return { contentId };
+  }
+
+  #unstage(contentId: number): void {
+    if (!this.#content.unstage(contentId))
+      throw new GroveError("INTERNAL", "the upload's staged chunks are gone");
   }
 
   /** Stages chunks of an upload under way; returns the id of their list. */
@@ -206,23 +253,25 @@ export class ContentCommands {
     if (this.#content.unstage(contentId)) this.#content.purgeLater({ contentId });
   }
 
-  /** True when a detached inode waits for its removal. */
-  hasDetached(): boolean {
-    return this.#nextPurge.get() !== undefined;
+  /** The newest that is detached and waits for its removal, below an id. */
+  nextDetached(belowId: number): Detached | undefined {
+    return this.#nextPurge.get(belowId) as Detached | undefined;
   }
 
-  /** Removes a bounded part of the detached inodes; false when nothing is left to remove. */
-  purgeSlice(): boolean {
-    const next = this.#nextPurge.get() as
-      | { id: number; inodeId: InodeId | null; contentId: number | null }
-      | undefined;
-    if (next === undefined) return false;
+  /** Removes a bounded part of what is detached in a root, where the cursor looks; false when nothing is there. */
+  purgeSliceOf(root: number, cursor: PurgeCursor): boolean {
+    const next = cursor.next((belowId) => this.#nextPurgeOf.get(root, belowId) as Detached | undefined);
+    if (next !== undefined) this.purgeSlice(next);
+    return next !== undefined;
+  }
+
+  /** Removes a bounded part of something detached. */
+  purgeSlice(next: Detached): void {
     if (next.contentId !== null) {
       if (!this.#content.releaseSlice(next.contentId)) this.#deletePurge.run(next.id);
     } else if (next.inodeId !== null) {
       this.#purgeDirectory(next.id, next.inodeId);
     }
-    return true;
   }
 
   #purgeDirectory(purgeId: number, directoryId: InodeId): void {
@@ -287,8 +336,7 @@ export class ContentCommands {
     }
     let { contentId } = content;
     if (contentId === undefined) contentId = this.#ledger.takeId(root);
-    else if (!this.#content.unstage(contentId))
-      throw new GroveError("INTERNAL", "the upload's staged chunks are gone");
+    else this.#unstage(contentId);
     this.#content.addChunks(contentId, content.chunks);
     return { contentId, unstagedBytes: 0 };
   }

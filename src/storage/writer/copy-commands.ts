@@ -17,7 +17,6 @@ import type {
   ListCopy,
 } from "#storage/metadata/copy-messages.ts";
 import { NOTHING, withDirectory, withFile } from "#storage/metadata/copy-sums.ts";
-import { freeName } from "#storage/metadata/free-name.ts";
 import {
   directoryReply,
   fileReply,
@@ -26,7 +25,7 @@ import {
   isDirectory,
 } from "#storage/metadata/inode-rows.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS, KIND_DIRECTORY, KIND_FILE } from "#storage/metadata/schema.ts";
-import type { ShareRows } from "#storage/metadata/share-rows.ts";
+import { pathBelow, type ShareRows } from "#storage/metadata/share-rows.ts";
 import {
   DIRECTORY_DEPTH_MAX,
   requireDepth,
@@ -41,6 +40,7 @@ import {
   type RootState,
 } from "#storage/metadata/unit-of-work.ts";
 import { authorOf, grown, pathExists, requireVersion } from "./entry-words.ts";
+import { makeRoom } from "./make-room.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
 
 /** Rows that one slice of a copy makes; it bounds the wait of other commands. */
@@ -150,8 +150,13 @@ export class CopyCommands {
     if (source.id !== command.job.sourceId) {
       throw new GroveError("OVERLOADED", "the source was replaced while it was copied; try again");
     }
-    const { name, freedBytes } = this.#makeRoom(place, source, command);
+    this.#checkConflict(place, source, command);
+    const { name, freedBytes, excluded } = makeRoom(this.#inodes, command, (present) =>
+      this.#namespace.replace(place, present, source, command),
+    );
     const delta = (bytes: number): number => bytes - freedBytes;
+    const path = pathBelow(chain, name);
+    const keepOut = (inodeId: InodeId): void => this.#shares.keepOut(root, { inodeId, path }, excluded);
     if (command.job.topId === null) {
       const { contentId, row } = this.#finishedFile(source, command.job);
       const made = this.#namespace.insertFile(place, {
@@ -166,6 +171,7 @@ export class CopyCommands {
       if (made === undefined) throw pathExists();
       const bytes = row.size + this.#copyRest(root, row, made.id);
       if (bytes > command.maxBytes) throw grown();
+      keepOut(made.id);
       return fileReply({ ...made, flags: row.flags & FLAG_DAMAGED }, root, delta(bytes));
     }
     const top = this.#ledger.directory(command.job.topId);
@@ -181,6 +187,7 @@ export class CopyCommands {
     this.#ledger.addToUsage(root, { bytes: top.size, inodes, files: top.treeFiles });
     this.#ledger.addToChain(chain, { bytes: top.size, inodes, files: top.treeFiles });
     this.#namespace.enter(chain, top.height, nowMs);
+    keepOut(top.id);
     return directoryReply(top, root, delta(command.job.bytes));
   }
 
@@ -215,19 +222,6 @@ export class CopyCommands {
     if (present.id === source.id) {
       throw new GroveError("BAD_ARGUMENT", "source and target are the same");
     }
-  }
-
-  #makeRoom(place: Place, source: InodeRow, command: CopyPlace): { name: string; freedBytes: number } {
-    this.#checkConflict(place, source, command);
-    const { name, onConflict } = command;
-    const parentId = place.chain[0].id;
-    const present = this.#inodes.byName(parentId, name);
-    if (present === undefined) return { name, freedBytes: 0 };
-    if (onConflict === "rename") {
-      const isTaken = (candidate: string): boolean => this.#inodes.byName(parentId, candidate) !== undefined;
-      return { name: freeName(name, isTaken), freedBytes: 0 };
-    }
-    return { name, freedBytes: this.#namespace.replace(place, present, source, command) };
   }
 
   #work(slice: Slice): void {

@@ -15,6 +15,22 @@ export function pathExists(): GroveError {
   return new GroveError("PATH_EXISTS", "the name is taken already");
 }
 
+/** Throws IS_DIRECTORY or NOT_DIRECTORY for what replaces something of another kind for good. */
+export function requireSameKind(source: InodeRow, target: InodeRow): void {
+  if (isDirectory(target) && !isDirectory(source)) {
+    throw new GroveError("IS_DIRECTORY", "a file cannot replace a directory");
+  }
+  if (!isDirectory(target) && isDirectory(source)) {
+    throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
+  }
+}
+
+/** Throws BAD_ARGUMENT where what is to make way has the source below it. */
+export function requireOutside(aboveSource: readonly Pick<InodeRow, "id">[], target: InodeRow): void {
+  if (!aboveSource.some(({ id }) => id === target.id)) return;
+  throw new GroveError("BAD_ARGUMENT", "an entry cannot take the place of a directory that it lies in");
+}
+
 /** The refusal of a copy that outgrows its claim. */
 export function grown(): GroveError {
   return new GroveError("OVERLOADED", "the source grew while it was copied; try again");

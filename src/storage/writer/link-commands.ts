@@ -61,6 +61,9 @@ export class LinkCommands {
       });
     }
     this.#links.add(root, command, command.nowMs);
+    // A sharee may replace a file without links: who was checked before is checked again.
+    this.#ledger.touchRoot(root);
+    root.accessVersion++;
   }
 
   /** Ends a link. Throws NO_SUCH_PATH where there is none. */

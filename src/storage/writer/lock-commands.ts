@@ -33,18 +33,14 @@ export class LockCommands {
     const root = this.#ledger.root(owner, command.accessVersion);
     const above = directoriesAbove({ ledger: this.#ledger, inodes: this.#inodes }, root, command);
     const present = this.#current(root, nowMs);
-    const other = present.find((lock) => this.#excludes(lock, command, above));
+    const isWithin = this.#locks.within(inodeId);
+    const other = present.find((lock) => excludes(lock, command, above, isWithin));
     if (other !== undefined) {
       throw new GroveError("LOCKED", `locked by ${other.username}`, {
         metadata: { locked_by: other.username },
       });
     }
-    const own = present.filter((lock) => lock.username === username).length;
-    if (present.length >= LOCKS_PER_ROOT || (username !== owner && own >= LOCKS_PER_SHAREE)) {
-      throw new GroveError("RATE_LIMITED", "there are too many locks here; end some that are not needed", {
-        metadata: { limit: String(username === owner ? LOCKS_PER_ROOT : LOCKS_PER_SHAREE) },
-      });
-    }
+    requireRoomForLock(present, { owner, username });
     const { token, credential, isExclusive, isDeep, note, expiresAtMs } = command;
     this.#locks.add(root, {
       token,
@@ -89,12 +85,29 @@ export class LockCommands {
       return false;
     });
   }
+}
 
-  #excludes(lock: LockRow, wanted: LockCommand, above: ReadonlySet<InodeId>): boolean {
-    if (lock.isExclusive === 0 && !wanted.isExclusive) return false;
-    const reachesIt = lock.inodeId === wanted.inodeId || (lock.isDeep === 1 && above.has(lock.inodeId));
-    return reachesIt || (wanted.isDeep && this.#locks.isWithin(lock.inodeId, wanted.inodeId));
-  }
+function excludes(
+  lock: LockRow,
+  wanted: LockCommand,
+  above: ReadonlySet<InodeId>,
+  isWithin: (inodeId: InodeId) => boolean,
+): boolean {
+  if (lock.isExclusive === 0 && !wanted.isExclusive) return false;
+  const reachesIt = lock.inodeId === wanted.inodeId || (lock.isDeep === 1 && above.has(lock.inodeId));
+  return reachesIt || (wanted.isDeep && isWithin(lock.inodeId));
+}
+
+/** Throws RATE_LIMITED where a root, or a user in somebody else's root, has as many locks as may be. */
+export function requireRoomForLock(
+  present: readonly { readonly username: string }[],
+  { owner, username }: { readonly owner: string; readonly username: string },
+): void {
+  const own = present.filter((lock) => lock.username === username).length;
+  if (present.length < LOCKS_PER_ROOT && (username === owner || own < LOCKS_PER_SHAREE)) return;
+  throw new GroveError("RATE_LIMITED", "there are too many locks here; end some that are not needed", {
+    metadata: { limit: String(username === owner ? LOCKS_PER_ROOT : LOCKS_PER_SHAREE) },
+  });
 }
 
 function noSuchLock(): GroveError {

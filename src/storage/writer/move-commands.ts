@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { ROOT_NUMBER_MAX } from "#base/limits.ts";
+import { idBehind } from "#base/ulid.ts";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import type { LocalMove, LocalMoveState, MovedRootHead, MoveReceipt } from "#storage/contract/root-move.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
@@ -20,11 +21,13 @@ import type {
   MoveReplies,
   PutBucketsCommand,
   ReceiveCommand,
+  TakeRootBackCommand,
   ThawCommand,
 } from "#storage/metadata/move-messages.ts";
 import { MoveReceipts } from "#storage/metadata/move-receipts.ts";
 import { MoveSums } from "#storage/metadata/move-sums.ts";
 import { ARRIVING, DEPARTED } from "#storage/metadata/moved-roots.ts";
+import { RootPlaces } from "#storage/metadata/root-places.ts";
 import { FLAG_HAS_GRANTS } from "#storage/metadata/schema.ts";
 import type { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { MoveArrivals } from "./move-arrivals.ts";
@@ -49,6 +52,7 @@ export class MoveCommands {
   readonly #arrivals: MoveArrivals;
   readonly #receipts: MoveReceipts;
   readonly #content: ContentRows;
+  readonly #places: RootPlaces;
   readonly #find: StatementSync;
   readonly #insert: StatementSync;
   readonly #setState: StatementSync;
@@ -60,6 +64,7 @@ export class MoveCommands {
 
   constructor(db: DatabaseSync, { ledger, content }: { ledger: Ledger; content: ContentRows }) {
     this.#db = db;
+    this.#places = new RootPlaces(db);
     this.#ledger = ledger;
     this.#content = content;
     const sums = new MoveSums(db);
@@ -150,13 +155,46 @@ export class MoveCommands {
     this.#ledger.frozen.set(number, false);
   }
 
-  depart({ moveId, address }: DepartCommand): void {
+  depart({ moveId, address, target }: DepartCommand): void {
     const { number, owner, state } = this.#require(moveId, "frozen", "departed");
     this.#setState.run("departed", address, moveId);
     if (state === "departed") return;
+    const rootId = this.#ledger.findRoot(owner)?.rootId;
+    if (rootId !== undefined) this.#places.left({ rootId, owner, moveId }, { target, address });
     this.#ledger.forgetRoot(owner);
     this.#renameRoot.run(DEPARTED + moveId, number);
     for (const statement of journalRemovals(number)) this.#db.exec(statement);
+  }
+
+  /** What was kept is the root again, under a move that nothing is sent for; its end follows. */
+  takeBack({ moveId }: TakeRootBackCommand): void {
+    const { number, owner, state } = this.#require(moveId, "copying", "frozen", "departed");
+    if (state === "copying") return;
+    if (state === "frozen") {
+      this.#takeFrozenBack({ moveId, owner });
+      return;
+    }
+    if (this.#ledger.findRoot(owner) !== undefined) {
+      throw new GroveError("PATH_EXISTS", "this user's root is on this node already");
+    }
+    const kept = this.#ledger.findRoot(DEPARTED + moveId);
+    if (kept === undefined) throw noMove();
+    this.#ledger.forgetRoot(kept.owner);
+    // Whoever has looked at its access looks again.
+    this.#db
+      .prepare("UPDATE root SET owner = ?, access_version = access_version + 1 WHERE number = ?")
+      .run(owner, number);
+    this.#places.came({ rootId: kept.rootId, owner, moveId: idBehind(moveId) });
+    this.#setState.run("copying", "", moveId);
+    this.#ledger.frozen.set(number, false);
+  }
+
+  /** Its source has not heard of the switch: nothing of the root has left its place here. */
+  #takeFrozenBack({ moveId, owner }: Pick<MoveRecord, "moveId" | "owner">): void {
+    const rootId = this.#ledger.findRoot(owner)?.rootId;
+    if (rootId === undefined) throw noMove();
+    this.#places.came({ rootId, owner, moveId: idBehind(moveId) });
+    this.thaw({ op: "thawRoot", moveId });
   }
 
   /** False once nothing is left to forget. */
@@ -202,6 +240,7 @@ export class MoveCommands {
     if (state === "arrived") return;
     this.#arrivals.finish(number, ARRIVING + moveId, head);
     this.#setState.run("arrived", "", moveId);
+    this.#places.came({ rootId: head.rootId, owner: head.owner, moveId });
   }
 
   /** False once nothing is left. */

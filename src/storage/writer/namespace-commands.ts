@@ -9,7 +9,6 @@ import { type InodeId, ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
-import { freeName } from "#storage/metadata/free-name.ts";
 import {
   directoryReply,
   fileReply,
@@ -32,7 +31,8 @@ import {
   type RootState,
   usageOf,
 } from "#storage/metadata/unit-of-work.ts";
-import { authorOf, pathExists, requireVersion } from "./entry-words.ts";
+import { authorOf, pathExists, requireOutside, requireSameKind, requireVersion } from "./entry-words.ts";
+import { makeRoom, type Replaced } from "./make-room.ts";
 import type {
   CreateDirectoryCommand,
   CreateFileCommand,
@@ -230,22 +230,16 @@ export class NamespaceCommands {
     }
     requireDepth(to, moved?.height ?? 0, from.length);
     const parentId = to[0].id;
-    let { name } = command;
-    let freedBytes = 0;
-    const target = this.#inodes.byName(parentId, name);
+    const target = this.#inodes.byName(parentId, command.name);
     requireVersion(this.#ledger, target, command.targetIfMatch);
     if (target?.id === row.id) {
       return moved === undefined ? fileReply(row, root, 0) : directoryReply(moved, root, 0);
     }
-    if (target !== undefined) {
-      if (command.onConflict === "fail") throw pathExists();
-      if (command.onConflict === "rename") {
-        name = freeName(name, (candidate) => this.#inodes.byName(parentId, candidate) !== undefined);
-      } else {
-        freedBytes = this.replace({ root, chain: to }, target, row, command);
-      }
-    }
+    const { name, freedBytes, excluded } = makeRoom(this.#inodes, command, (present) =>
+      this.replace({ root, chain: to }, present, row, command),
+    );
     this.#move({ root, row, moved, from, to, name, nowMs: command.nowMs });
+    this.#shares.keepOut(root, { inodeId: row.id, path: pathBelow(to, name) }, excluded);
     const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
     if (moved !== undefined) return directoryReply(moved, root, usedDeltaBytes);
     const changed = { parentId, name, ctimeMs: command.nowMs, version: row.version + 1 };
@@ -318,6 +312,7 @@ export class NamespaceCommands {
     if (state !== undefined && state.childCount > 0) {
       this.#ledger.touch(state);
       state.parentId = null;
+      this.#inodes.properties.drop(root, row.id);
       this.#inodes.detach(row.id);
     } else {
       this.#inodes.delete(row, root);
@@ -330,26 +325,33 @@ export class NamespaceCommands {
   }
 
   /**
-   * Removes the target of a replacing move: for good by the owner, into the trash by another user (D13).
-   * Returns the freed bytes. Another entry takes its place in the same command, so no height falls.
+   * Removes the target of a replacing move: for good by the owner, into the trash by another user (D13), or where that
+   * is asked for. Another entry takes its place in the same command, and is kept from whom it was kept.
    */
-  replace(place: Place, target: InodeRow, source: InodeRow, change: ChangeFields): number {
-    if (isDirectory(target) && !isDirectory(source)) {
-      throw new GroveError("IS_DIRECTORY", "a file cannot replace a directory");
-    }
-    if (!isDirectory(target) && isDirectory(source)) {
-      throw new GroveError("NOT_DIRECTORY", "a directory cannot replace a file");
-    }
-    const isKept = change.by !== change.owner && !isDirectory(target);
+  replace(
+    place: Place,
+    target: InodeRow,
+    source: InodeRow,
+    change: ChangeFields & { readonly onConflict: string },
+  ): Replaced {
+    const isTrashed = change.onConflict === "trash";
+    if (!isTrashed) requireSameKind(source, target);
+    else if (source.parentId !== null)
+      requireOutside(this.#ledger.chain(place.root, source.parentId), target);
+    const excluded = this.#shares.excludedAt(place.root, pathBelow(place.chain, target.name));
+    const height = isDirectory(target) ? (this.#ledger.directory(target.id)?.height ?? 0) : 0;
+    const isKept = isTrashed || (change.by !== change.owner && !isDirectory(target));
     if (isKept) {
       this.#locks.dropBelow(place.root, target.id);
-      this.#links.dropBelow(place.root, target.id, false);
+      this.#links.dropBelow(place.root, target.id, isDirectory(target));
       this.#bin.keepEntry(place, target, change);
     }
     const freedBytes = isKept ? 0 : this.#removeEntry(place, target, false).bytes;
     this.#ledger.touch(place.chain[0]);
     place.chain[0].childCount--;
-    return freedBytes;
+    // What is removed for good has nothing below it, so that no height falls.
+    if (isTrashed) this.#heights.went(place.chain, height);
+    return { freedBytes, excluded };
   }
 
   #move(move: {

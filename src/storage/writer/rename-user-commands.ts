@@ -14,6 +14,7 @@ const NAMES = [
   ["share_grant", "granted_by"],
   ["trash", "trashed_by"],
   ["upload", "username"],
+  ["root_place", "owner"],
 ] as const;
 
 interface GrantRow extends PlacedGrant {

@@ -6,7 +6,6 @@ import type { PurgedItem, Trashed, TrashPurge } from "#storage/contract/trash.ts
 import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
-import { freeName } from "#storage/metadata/free-name.ts";
 import {
   directoryReply,
   fileReply,
@@ -18,7 +17,7 @@ import {
 import type { LinkRows } from "#storage/metadata/link-rows.ts";
 import type { LockRows } from "#storage/metadata/lock-rows.ts";
 import { KIND_DIRECTORY } from "#storage/metadata/schema.ts";
-import { pathBelow } from "#storage/metadata/share-rows.ts";
+import { pathBelow, type ShareRows } from "#storage/metadata/share-rows.ts";
 import { type TrashBin, type TrashRow, weightOf } from "#storage/metadata/trash-bin.ts";
 import {
   DIRECTORY_DEPTH_MAX,
@@ -27,7 +26,8 @@ import {
   tooDeep,
 } from "#storage/metadata/tree-heights.ts";
 import { type Ledger, type Place, type RootState, usageOf } from "#storage/metadata/unit-of-work.ts";
-import { pathExists, requireVersion } from "./entry-words.ts";
+import { requireVersion } from "./entry-words.ts";
+import { makeRoom } from "./make-room.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
 import type { PurgeTrashCommand, RestoreCommand, RestoreReply, TrashCommand } from "./write-commands.ts";
 
@@ -41,6 +41,7 @@ export class TrashCommands {
   readonly #heights: TreeHeights;
   readonly #locks: LockRows;
   readonly #links: LinkRows;
+  readonly #shares: ShareRows;
 
   constructor(rows: {
     ledger: Ledger;
@@ -51,6 +52,7 @@ export class TrashCommands {
     heights: TreeHeights;
     locks: LockRows;
     links: LinkRows;
+    shares: ShareRows;
   }) {
     this.#ledger = rows.ledger;
     this.#inodes = rows.inodes;
@@ -60,6 +62,7 @@ export class TrashCommands {
     this.#heights = rows.heights;
     this.#locks = rows.locks;
     this.#links = rows.links;
+    this.#shares = rows.shares;
   }
 
   trash(command: TrashCommand): Trashed {
@@ -89,9 +92,14 @@ export class TrashCommands {
     const place = this.#namespace.place({ ...command, name: wanted }, parentId);
     const height = isDirectory(row) ? (this.#ledger.directory(row.id)?.height ?? 0) : 0;
     requireDepth(place.chain, height, item.originalPath.split("/").length - 1);
-    const { name, freedBytes } = this.#makeRoom(place, row, wanted, command);
+    const room = { parentId, name: wanted, onConflict: command.onConflict };
+    const { name, freedBytes, excluded } = makeRoom(this.#inodes, room, (present) =>
+      this.#namespace.replace(place, present, row, command),
+    );
     const formerShares = this.#bin.formerShares(root, item);
     const change = this.#hang(place, row, item, { name, by: command.by, nowMs: command.nowMs });
+    const there = { inodeId: row.id, path: pathBelow(place.chain, name) };
+    this.#shares.keepOut(root, there, excluded);
     const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
     return {
       ...change,
@@ -161,24 +169,6 @@ export class TrashCommands {
     return parentId;
   }
 
-  /** A free name in the place, and the bytes that freeing it has removed. */
-  #makeRoom(
-    place: Place,
-    row: InodeRow,
-    name: string,
-    command: RestoreCommand,
-  ): { name: string; freedBytes: number } {
-    const parentId = place.chain[0].id;
-    const target = this.#inodes.byName(parentId, name);
-    if (target === undefined) return { name, freedBytes: 0 };
-    if (command.onConflict === "fail") throw pathExists();
-    if (command.onConflict === "replace") {
-      return { name, freedBytes: this.#namespace.replace(place, target, row, command) };
-    }
-    const isTaken = (candidate: string): boolean => this.#inodes.byName(parentId, candidate) !== undefined;
-    return { name: freeName(name, isTaken), freedBytes: 0 };
-  }
-
   #hang(
     { root, chain }: Place,
     row: InodeRow,
@@ -223,8 +213,11 @@ export class TrashCommands {
     // Removals of more than a few rows go on in slices afterwards, so that a batch of items delays no other
     // command.
     const isSmall = state === undefined ? row.contentId === null : state.childCount === 0;
-    if (!isSmall) this.#content.purgeLater({ inodeId: row.id });
-    else this.#inodes.delete(row, root);
+    if (isSmall) this.#inodes.delete(row, root);
+    else {
+      this.#inodes.properties.drop(root, row.id);
+      this.#content.purgeLater({ inodeId: row.id });
+    }
     return { id, originalPath: item.originalPath, sizeBytes: bytes, inodeCount: inodes };
   }
 }

@@ -3,16 +3,19 @@
 import { type ErrorCode, type ErrorMetadata, GroveError } from "#base/errors.ts";
 import type { NewChunk } from "#storage/chunks/chunk-writer.ts";
 import {
+  type ConflictRule,
   type Counted,
   type ExpectedVersions,
+  type FormerShare,
   type InodeId,
   StaleAccessError,
+  type TreeConflictRule,
   type Usage,
 } from "#storage/contract/inode.ts";
 import type { PassName } from "#storage/contract/pass-types.ts";
 import type { PropertyEdit, PropertyOutcome } from "#storage/contract/properties.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
-import type { FormerShare, Trashed, TrashPurge } from "#storage/contract/trash.ts";
+import type { Trashed, TrashPurge } from "#storage/contract/trash.ts";
 import type { StagingChange } from "#storage/contract/upload-store.ts";
 import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
 import type {
@@ -87,10 +90,27 @@ export interface TruncateCommand extends ChangeFields {
   readonly expectedVersion: number;
   readonly sizeBytes: number;
   readonly crc32: number;
-  /** Chunks below a position stay; a new one replaces the one that is cut. */
+  /** Chunks below a position stay, in a staged list where that is given; a new one replaces the one that is cut. */
   readonly content:
     | { readonly inline: Uint8Array }
-    | { readonly keptBelow: number; readonly chunks: readonly NewChunk[] };
+    | {
+        readonly keptBelow: number;
+        readonly chunks: readonly NewChunk[];
+        readonly contentId?: number | undefined;
+      };
+}
+
+/**
+ * Gives a staged list the chunks of a file between two positions, the second one excluded, unless the file's
+ * version has changed. The first one makes the list.
+ */
+export interface StageKeptCommand extends ChangeFields {
+  readonly op: "stageKept";
+  readonly fileId: InodeId;
+  readonly expectedVersion: number;
+  readonly contentId: number | undefined;
+  readonly from: number;
+  readonly below: number;
 }
 
 /** Replaces chunks of a file, unless its version has changed since they were made. */
@@ -111,7 +131,7 @@ export interface RenameCommand extends ChangeFields, ExpectedVersions {
   readonly name: string;
   /** The path that was followed to the new place, as `at` is for the old one. */
   readonly targetAt?: string | undefined;
-  readonly onConflict: "fail" | "rename" | "replace";
+  readonly onConflict: TreeConflictRule;
 }
 
 /** Removes for good. */
@@ -203,7 +223,7 @@ export interface RestoreCommand extends ChangeFields {
   readonly trashId: string;
   /** Names from the root down to the item's new place; undefined for where it was. */
   readonly names: readonly string[] | undefined;
-  readonly onConflict: "fail" | "rename" | "replace";
+  readonly onConflict: ConflictRule;
 }
 
 /** Removes items of the trash for good. */
@@ -272,6 +292,7 @@ export type Command =
   | TrashCommand
   | ChangePropertiesCommand
   | UnshareCommand
+  | StageKeptCommand
   | StageUploadCommand
   | TruncateCommand
   | WriteChunksCommand
@@ -329,6 +350,7 @@ export type CommandReply =
   | StagingChange
   | Trashed
   | MoveReplies[keyof MoveReplies]
+  | { readonly contentId: number }
   | number
   | undefined;
 

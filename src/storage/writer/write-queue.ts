@@ -51,6 +51,7 @@ const BATCHES_SENT = 2;
 
 /** Answers of single commands. */
 interface OwnReplies extends MoveReplies {
+  readonly stageKept: { readonly contentId: number } | undefined;
   readonly remove: RemovalReply;
   readonly trash: Trashed;
   readonly restore: RestoreReply;

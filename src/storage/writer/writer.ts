@@ -17,6 +17,7 @@ import {
 import { Ledger } from "#storage/metadata/unit-of-work.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { CommandTable } from "./command-table.ts";
+import { PurgeCursor } from "./purge-cursor.ts";
 import { type Command, packGroveError, packRefusal, type Reply } from "./write-commands.ts";
 
 /** Size of the write-ahead log from which it is brought into the database. */
@@ -73,6 +74,7 @@ export class Writer {
   #isBallastSpent = false;
   #failure: string | undefined;
   readonly #checkpointer: Checkpointer;
+  readonly #purges = new PurgeCursor();
   /** Frames in the log right after an incomplete checkpoint, 0 after a complete one. */
   #framesLeft = 0;
 
@@ -113,6 +115,7 @@ export class Writer {
   /** Runs the commands in one transaction; returns their answers once it is durable. */
   run(commands: NumberedCommands): Reply[] {
     if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
+    this.#purges.lookAgain();
     if (this.#isBallastSpent && !this.#regainBallast()) return this.#runOnFullDisk(commands);
     const first = commands.findIndex(isArrival);
     if (first >= 0 && commands.length > 1) return partsAt(first, commands).flatMap((part) => this.run(part));
@@ -130,21 +133,29 @@ export class Writer {
     }
   }
 
-  /** Removes a bounded part of the detached inodes; false when nothing is left or it is impossible now. */
+  /**
+   * Removes a bounded part of the detached inodes; false when nothing is left or it is impossible now. What cannot be
+   * removed is passed over until all the rest is gone, and tried again then.
+   */
   purgeSlice(): boolean {
     if (this.#failure !== undefined) return false;
+    const { contents } = this.#commands;
     try {
-      if (!this.#commands.contents.hasDetached()) return false;
+      const next = this.#purges.next((id) => contents.nextDetached(id));
+      if (next === undefined) return this.#purges.atEnd();
       this.#begin.run();
       this.#ledger.begin();
-      const goesOn = this.#commands.contents.purgeSlice();
+      contents.purgeSlice(next);
       this.#ledger.flush();
       this.#commit.run();
       this.#ledger.committed();
-      return goesOn;
+      this.#purges.removed();
+      return true;
     } catch (error) {
       this.#undo(error);
-      if (this.#failure !== undefined || this.#isBallastSpent || !isDatabaseFull(error)) return false;
+      if (this.#failure !== undefined || isDatabaseBusy(error)) return false;
+      if (!isDatabaseFull(error)) return this.#purges.passOver();
+      if (this.#isBallastSpent) return false;
       // The user's removal was acknowledged: its space must come back without further commands.
       this.#giveUpBallast();
       return true;

@@ -15,9 +15,9 @@ export const frame = (body: Uint8Array, compressed: boolean): Buffer => {
 };
 
 /** Frames a message that lies behind as many free bytes of its buffer, and fills those. */
-export const frameInPlace = (framed: Buffer): Buffer => {
+export const frameInPlace = (framed: Buffer, payloadBytes = 0): Buffer => {
   framed[0] = 0;
-  framed.writeUInt32BE(framed.length - FRAME_HEADER_BYTES, 1);
+  framed.writeUInt32BE(framed.length - FRAME_HEADER_BYTES + payloadBytes, 1);
   return framed;
 };
 
@@ -197,7 +197,10 @@ export class WholeBodies implements BodyReceiver {
     this.#filledBytes = filledBytes;
     if (!last) return;
     const body = this.#collected;
-    this.release();
+    this.#collected = EMPTY;
+    this.#filledBytes = 0;
+    // A paused sender's next body waits for room, so this one counts until it is released.
+    if (this.#stream === undefined) this.release();
     this.#deliver(body, this.#compressed);
   }
 
@@ -234,7 +237,7 @@ export class WholeBodies implements BodyReceiver {
     else this.#takenBytes = this.#bodyBytes;
   }
 
-  /** Drops an unfinished message and uncounts it. */
+  /** Drops an unfinished message, and uncounts it or the one delivered. */
   release(): void {
     this.#stopWaiting?.();
     this.#stopWaiting = undefined;

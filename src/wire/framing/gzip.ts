@@ -4,8 +4,9 @@ import { gunzip, gunzipSync, gzip } from "node:zlib";
 import { type MessageLimits, UNFOLDED_AT_ONCE } from "./limits.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
 
-/** Larger compressed input is decompressed on a pool thread instead of the event loop. */
+/** Larger compressed input, or output, is decompressed on a pool thread instead of the event loop. */
 const SYNC_GUNZIP_BYTES = 4_096;
+const SYNC_UNFOLDED_BYTES = 65_536;
 /** A header of 10 bytes, an empty block of 2, and 8 of checksum and size. */
 const GZIP_SHORTEST_BYTES = 20;
 
@@ -26,19 +27,26 @@ export class Decompressor {
   }
 
   /**
-   * The decompressed body. RESOURCE_EXHAUSTED above `mostBytes`; a broken body fails as a malformed message.
+   * The decompressed body. RESOURCE_EXHAUSTED above `mostBytes`, or above the size that it declares; a broken body
+   * fails as a malformed message.
    */
   unfold(body: Uint8Array, mostBytes: number): Uint8Array | Promise<Uint8Array> {
-    const maxBytes = Math.min(this.#maxBytes, mostBytes);
-    // A body that declares too large a size is refused without decompression; a false size fails at the
-    // limit.
-    if (saidBytes(body) > maxBytes) throw tooLarge(maxBytes);
-    if (body.length > SYNC_GUNZIP_BYTES) return this.#inTurn(body, maxBytes);
+    const maxBytes = this.unfoldedBytes(body, mostBytes);
+    if (body.length > SYNC_GUNZIP_BYTES || maxBytes > SYNC_UNFOLDED_BYTES)
+      return this.#inTurn(body, maxBytes);
     try {
       return gunzipSync(body, { maxOutputLength: maxBytes });
     } catch (cause) {
       throw failure(cause, maxBytes);
     }
+  }
+
+  /** The most that a body may unfold to, by the size that it declares; RESOURCE_EXHAUSTED above `mostBytes`. */
+  unfoldedBytes(body: Uint8Array, mostBytes: number): number {
+    const maxBytes = Math.min(this.#maxBytes, mostBytes);
+    const said = saidBytes(body);
+    if (said > maxBytes) throw tooLarge(maxBytes);
+    return Math.max(said, 1);
   }
 
   /**

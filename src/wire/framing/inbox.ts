@@ -5,6 +5,7 @@ import type { Decompressor } from "./gzip.ts";
 import { RECEIVE_QUEUE_BYTES, type ReceiveLimits, SMALL_MESSAGE_BYTES } from "./limits.ts";
 import { hasMoreFieldsThan } from "./message-fields.ts";
 import { Code, MalformedMessageError, StatusError } from "./status.ts";
+import type { UnfoldedRoom } from "./unfolded-room.ts";
 
 /** Counted per waiting message besides its bytes, so that empty ones fill the queue too. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
@@ -14,6 +15,8 @@ export interface MessageDeps {
   readonly limits: ReceiveLimits;
   readonly budget: MessageBytes;
   readonly unfolder: Decompressor;
+  /** Room for unfolded messages; undefined where they are not counted. */
+  readonly room?: UnfoldedRoom | undefined;
 }
 
 /** Dependencies of an inbox. */
@@ -44,14 +47,16 @@ export const decodeBody = <D extends DescMessage>(
 export const plainBody = (
   { body, compressed }: WaitingBody,
   encoding: string,
-  { limits, unfolder }: MessageDeps,
+  { limits, unfolder, room }: MessageDeps,
 ): Uint8Array | Promise<Uint8Array> => {
   if (!compressed) return body;
   if (encoding === "identity") {
     // The one malformed message whose status gRPC itself defines (its document on compression).
     throw new MalformedMessageError("compressed message without grpc-encoding", {}, Code.INTERNAL);
   }
-  return unfolder.unfold(body, limits.receiveMessageBytes);
+  const unfold = () => unfolder.unfold(body, limits.receiveMessageBytes);
+  const taken = room?.take(unfolder.unfoldedBytes(body, limits.receiveMessageBytes));
+  return taken instanceof Promise ? taken.then(unfold) : unfold();
 };
 
 const decodePlain = <D extends DescMessage>(
@@ -121,6 +126,11 @@ export abstract class Inbox<T> {
     this.#failure = error;
     this.drop();
     this.wake();
+  }
+
+  /** Gives back the room of the last message, with which its consumer is done: an idle stream holds none. */
+  release(): void {
+    this.deps.room?.release();
   }
 
   /** Pulls messages one after another. */
@@ -224,6 +234,7 @@ export class MessageInbox<D extends DescMessage> extends Inbox<MessageShape<D>> 
 
   override next(): MessageShape<D> | null | Promise<MessageShape<D> | null> {
     this.throwIfFailed();
+    this.release();
     const first = this.#waiting.shift();
     if (first !== undefined) {
       this.letGoBody(first.body);

@@ -53,10 +53,16 @@ export interface ServerLimits extends MessageLimits {
   readonly heldReplyBytes: number;
   /** Large replies in bytes that may wait per connection; above half of it, new calls are refused at once. */
   readonly heldPerConnectionBytes: number;
-  /** Slowest rate at which a message or unary request must arrive, measured over `progressWindowMs`. */
+  /**
+   * Slowest rate at which a connection must bring bytes while a call of it waits for the rest of a message, measured
+   * over `progressWindowMs`.
+   */
   readonly minimumBytesPerSecond: number;
   readonly progressWindowMs: number;
-  /** Time in which a unary request must arrive; waiting for room does not count. */
+  /**
+   * Time in which a unary request must arrive, and the longest silence inside a message of a stream; waiting for
+   * room does not count.
+   */
   readonly requestMs: number;
   /** The same for unproven callers. */
   readonly unprovenRequestMs: number;
@@ -66,7 +72,7 @@ export interface ServerLimits extends MessageLimits {
   readonly handshakeMs: number;
   /** A connection is pinged when nothing arrived for this long. */
   readonly keepaliveMs: number;
-  /** And closed when the ping is not answered in this time. */
+  /** And closed when the ping is not answered in this time, counted from the last sign that bytes move. */
   readonly keepaliveTimeoutMs: number;
 }
 
@@ -81,7 +87,10 @@ export interface ChannelLimits extends MessageLimits {
   readonly maxWaitingCalls: number;
 }
 
-/** Pings of a channel: the silence before one, and the time for its answer. Without this it sends none. */
+/**
+ * Pings of a channel: the silence before one, and the time for its answer from the last sign that bytes move. Without
+ * this it sends none.
+ */
 export interface ChannelKeepalive {
   readonly intervalMs: number;
   readonly timeoutMs: number;
@@ -160,6 +169,10 @@ export const SESSION_WINDOW_BYTES: number = 64 * MIB;
 export const SESSION_MEMORY_MIB = 64;
 /** Smallest window of a stream, at any number of streams. */
 export const STREAM_WINDOW_MIN_BYTES = 65_535;
+/** Calm after which the windows of streams grow again. */
+export const WINDOWS_CALM_MS = 30_000;
+/** Time for a client's answer to SETTINGS, behind all that it has sent: until then a narrower window is only told. */
+export const SETTINGS_ANSWER_MS = 120_000;
 /** Largest accepted frame. Peers other than node:http2 use it. */
 export const FRAME_BYTES: number = 64 * 1_024;
 /** The stream of an ended call that the peer leaves open is reset after this time. */

@@ -7,7 +7,7 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { frame } from "./frames.ts";
+import { FRAME_HEADER_BYTES, frame, frameInPlace } from "./frames.ts";
 import { compress } from "./gzip.ts";
 import { SEND_WINDOW_BYTES } from "./limits.ts";
 import type { SendQueue } from "./send-queue.ts";
@@ -30,6 +30,12 @@ export interface Requests {
   /** Sends the requests over a new stream. */
   send(wire: Wire): void;
 }
+
+/**
+ * Encodes a request behind `headBytes` free bytes; undefined for one that the general encoder has to judge. Throws
+ * nothing.
+ */
+export type RequestEncoder = (request: unknown, headBytes: number) => Buffer | undefined;
 
 const encode = (desc: DescMessage, request: unknown, maxBytes: number): Uint8Array => {
   const body = toBinary(desc, create(desc, request as MessageInitShape<DescMessage>));
@@ -126,18 +132,24 @@ class RequestStream implements Requests {
 
 /**
  * Encodes the caller's requests for a method. One small message, the usual case, is returned in its wire
- * form. Throws when a single request cannot be encoded.
+ * form. `encodeOwn` replaces the general encoder for a single message. Throws when a single request cannot be
+ * encoded.
  */
 export const requestsOf = (
   method: DescMethod,
   given: unknown,
   compresses: boolean,
   maxBytes: number,
+  encodeOwn?: RequestEncoder,
 ): Requests | Buffer => {
   const { input, methodKind } = method;
   if (methodKind === "client_streaming" || methodKind === "bidi_streaming") {
     return new RequestStream(input, given as AsyncIterable<unknown>, compresses, maxBytes);
   }
+  const own = compresses ? undefined : encodeOwn?.(given, FRAME_HEADER_BYTES);
+  const isUsual =
+    own !== undefined && own.length - FRAME_HEADER_BYTES < Math.min(SEND_WINDOW_BYTES, maxBytes);
+  if (isUsual) return frameInPlace(own);
   const body = encode(input, given, maxBytes);
   return compresses || body.length >= SEND_WINDOW_BYTES
     ? new OneRequest(body, compresses)

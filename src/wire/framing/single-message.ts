@@ -59,10 +59,11 @@ export class SingleMessage {
       : decodeOwn(desc, decode, plain);
   }
 
-  /** Drops the received bytes. */
+  /** Drops the received bytes, and gives back the room of the message, whose handler has ended. */
   release(): void {
     this.#body = undefined;
     this.#bodies?.release();
+    this.#deps.room?.release();
   }
 
   #takeBody(): WaitingBody {

@@ -10,7 +10,7 @@ import {
   ScalarType,
   toBinary,
 } from "@bufbuild/protobuf";
-import { FRAME_HEADER_BYTES } from "./frames.ts";
+import { FRAME_HEADER_BYTES, frameInPlace } from "./frames.ts";
 
 /** A longer prefix is not searched: the message takes the ordinary decoder. */
 export const PREFIX_MAX_BYTES = 16_384;
@@ -29,6 +29,14 @@ const varintBytes = (value: number): number[] => {
 
 /** Result of scanning the beginning of a message. */
 export type Scan = { readonly payloadAt: number; readonly cuts: readonly number[] } | "more" | "ordinary";
+
+/** How far a scan of one message has come. */
+export class ScanPlace {
+  /** The offset behind the last whole field. */
+  at = 0;
+  /** Offsets of tag and content of the path's fields so far. */
+  readonly cuts: number[] = [];
+}
 
 interface Cursor {
   at: number;
@@ -49,6 +57,15 @@ const readVarint = (bytes: Uint8Array, cursor: Cursor): number => {
   return -2;
 };
 
+/**
+ * Encodes a message up to and including the length of its payload, behind `headBytes` free bytes; undefined for one
+ * that the general encoder has to judge. Throws nothing.
+ */
+export type HeadEncoder = (init: unknown, payloadBytes: number, headBytes: number) => Buffer | undefined;
+
+const headed = (body: Uint8Array, payloadBytes: number): Buffer =>
+  frameInPlace(Buffer.concat([Buffer.alloc(FRAME_HEADER_BYTES), body]), payloadBytes);
+
 type Nested = { $typeName: string } & Record<string, unknown>;
 
 /** The path to a bytes field, such as `chunk.data`, through messages each of which ends with the next. */
@@ -57,10 +74,12 @@ export class SlicedField<D extends DescMessage> {
   readonly #fields: readonly DescField[];
   /** The tag of each field of the path in wire form. */
   readonly #tags: readonly (readonly number[])[];
+  readonly #encodeOwn: HeadEncoder | undefined;
 
-  /** Throws TypeError when the path names no bytes field. */
-  constructor(desc: D, path: string) {
+  /** `encodeOwn` replaces the general encoder. Throws TypeError when the path names no bytes field. */
+  constructor(desc: D, path: string, encodeOwn?: HeadEncoder) {
     this.#desc = desc;
+    this.#encodeOwn = encodeOwn;
     const fields: DescField[] = [];
     let message: DescMessage | undefined = desc;
     for (const name of path.split(".")) {
@@ -78,13 +97,13 @@ export class SlicedField<D extends DescMessage> {
   }
 
   /**
-   * Searches the first bytes of a message of bodyBytes for the payload. Returns its offset, and per level the
-   * offsets of the last field's tag and content in pairs. Returns "more" when the bytes do not reach that
-   * far, or "ordinary".
+   * Searches the first bytes of a message of bodyBytes for the payload, onwards from `place`. Returns its offset, and
+   * per level the offsets of the last field's tag and content in pairs. Returns "more" when the bytes do not reach that
+   * far, or "ordinary". Looks at each field once, however many calls its message takes.
    */
-  scan(bytes: Uint8Array, bodyBytes: number): Scan {
-    const cursor: Cursor = { at: 0 };
-    const cuts: number[] = [];
+  scan(bytes: Uint8Array, bodyBytes: number, place: ScanPlace): Scan {
+    const { cuts } = place;
+    const cursor: Cursor = { at: place.at };
     while (cursor.at < bodyBytes) {
       const tagAt = cursor.at;
       if (tagAt > PREFIX_MAX_BYTES) return "ordinary";
@@ -107,6 +126,7 @@ export class SlicedField<D extends DescMessage> {
           cursor.at += length;
         }
       } else return "ordinary";
+      place.at = cursor.at;
     }
     return "ordinary";
   }
@@ -147,18 +167,14 @@ export class SlicedField<D extends DescMessage> {
    * have none.
    */
   encode(init: MessageInitShape<D>, payloadBytes: number): Buffer {
+    const own = this.#encodeOwn?.(init, payloadBytes, FRAME_HEADER_BYTES);
+    if (own !== undefined) return frameInPlace(own, payloadBytes);
     const message = create(this.#desc, init) as Message as Nested;
     if (!this.#reaches(message)) {
       if (payloadBytes > 0) throw new TypeError(`${this.#desc.typeName} has no field for its payload set`);
-      return this.#headed(Buffer.from(toBinary(this.#desc, message as MessageShape<D>)), 0);
+      return headed(toBinary(this.#desc, message as MessageShape<D>), 0);
     }
-    return this.#headed(this.#encodeLevel(message, this.#desc, 0, payloadBytes), payloadBytes);
-  }
-
-  #headed(body: Buffer, payloadBytes: number): Buffer {
-    const head = Buffer.alloc(FRAME_HEADER_BYTES);
-    head.writeUInt32BE(body.length + payloadBytes, 1);
-    return Buffer.concat([head, body]);
+    return headed(this.#encodeLevel(message, this.#desc, 0, payloadBytes), payloadBytes);
   }
 
   #encodeLevel(message: Nested, desc: DescMessage, level: number, payloadBytes: number): Buffer {

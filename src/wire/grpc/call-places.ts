@@ -32,16 +32,20 @@ export interface Places {
  */
 export class CallPlaces implements Places {
   readonly #ofUsers: SharedBudget;
-  readonly #arriving: SharedBudget;
   readonly #ofNodes: SharedBudget;
+  /** Calls whose requests are still arriving. */
+  readonly #arrivingOfUsers: SharedBudget;
+  readonly #arrivingOfNodes: SharedBudget;
   readonly #ofUnproven: UnprovenPlaces;
 
   constructor(limits: ServerLimits) {
     const { maxCalls, callsPerParty, spareCalls } = limits;
     const shares = { perParty: callsPerParty, spare: spareCalls, modest: MODEST_CALLS };
     this.#ofUsers = new SharedBudget({ ...shares, total: maxCalls });
-    this.#arriving = new SharedBudget({ ...shares, total: ARRIVING_CALLS });
-    this.#ofNodes = new SharedBudget({ ...shares, total: NODE_CALLS, perParty: CALLS_OF_NODE });
+    this.#arrivingOfUsers = new SharedBudget({ ...shares, total: ARRIVING_CALLS });
+    const ofNodes = { ...shares, total: NODE_CALLS, perParty: CALLS_OF_NODE };
+    this.#ofNodes = new SharedBudget(ofNodes);
+    this.#arrivingOfNodes = new SharedBudget(ofNodes);
     this.#ofUnproven = new UnprovenPlaces(limits);
   }
 
@@ -49,7 +53,7 @@ export class CallPlaces implements Places {
   expect(call: PlacedCall): void {
     const { kind, party } = call.standing;
     if (kind === "unproven") this.#ofUnproven.take(call);
-    else if (!this.#arriving.take(party, 1)) throw tooManyCalls();
+    else if (!this.#arrivingOf(kind).take(party, 1)) throw tooManyCalls();
   }
 
   /** Gives an arrived call its place. Throws RESOURCE_EXHAUSTED, and then it counts as before. */
@@ -57,7 +61,7 @@ export class CallPlaces implements Places {
     const { kind, party } = call.standing;
     if (kind === "unproven") return;
     if (!this.#budgetOf(kind).take(party, 1)) throw tooManyCalls();
-    this.#arriving.give(party, 1);
+    this.#arrivingOf(kind).give(party, 1);
   }
 
   /** Removes a call; `hasBegun` is true when it had its place. */
@@ -65,11 +69,15 @@ export class CallPlaces implements Places {
     const { kind, party } = call.standing;
     if (kind === "unproven") this.#ofUnproven.give(call);
     else if (hasBegun) this.#budgetOf(kind).give(party, 1);
-    else this.#arriving.give(party, 1);
+    else this.#arrivingOf(kind).give(party, 1);
   }
 
   #budgetOf(kind: "user" | "node"): SharedBudget {
     return kind === "node" ? this.#ofNodes : this.#ofUsers;
+  }
+
+  #arrivingOf(kind: "user" | "node"): SharedBudget {
+    return kind === "node" ? this.#arrivingOfNodes : this.#arrivingOfUsers;
   }
 }
 

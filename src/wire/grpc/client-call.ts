@@ -6,7 +6,7 @@ import { TRANSPARENT_RETRIES } from "#wire/framing/limits.ts";
 import { Metadata, type MetadataInit } from "#wire/framing/metadata.ts";
 import { type ReplyListeners, ReplyMetadata } from "#wire/framing/reply-metadata.ts";
 import { formatTimeout, isGrpcContentType, TIMER_MAX_MS } from "#wire/framing/request-headers.ts";
-import { type Requests, requestsOf, type Wire } from "#wire/framing/requests.ts";
+import { type RequestEncoder, type Requests, requestsOf, type Wire } from "#wire/framing/requests.ts";
 import { resetStream, statusOfReset } from "#wire/framing/reset.ts";
 import { SendQueue } from "#wire/framing/send-queue.ts";
 import { type ReplyDecoder, SingleMessage } from "#wire/framing/single-message.ts";
@@ -89,10 +89,10 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return this.#replyMetadata;
   }
 
-  /** Runs a call with one reply; `decode` replaces the general decoder. */
-  startUnary(request: unknown, decode?: ReplyDecoder): Promise<unknown> {
+  /** Runs a call with one reply; `decode` and `encode` replace the general ones. */
+  startUnary(request: unknown, decode?: ReplyDecoder, encode?: RequestEncoder): Promise<unknown> {
     try {
-      this.#sendFrom(request);
+      this.#sendFrom(request, encode);
     } catch (error) {
       return Promise.reject(asError(error));
     }
@@ -263,10 +263,11 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     return headers;
   }
 
-  #sendFrom(request: unknown): void {
+  #sendFrom(request: unknown, encode?: RequestEncoder): void {
     this.#readMetadata();
-    const { compress } = this.#options;
-    this.#requests = requestsOf(this.method, request, compress === true, this.#core.limits.sendMessageBytes);
+    const compresses = this.#options.compress === true;
+    const { sendMessageBytes } = this.#core.limits;
+    this.#requests = requestsOf(this.method, request, compresses, sendMessageBytes, encode);
   }
 
   /** Checks the caller's metadata while a mistake in it can still be thrown at the caller. */

@@ -23,8 +23,9 @@ import {
   DEFAULT_CHANNEL_LIMITS,
 } from "#wire/framing/limits.ts";
 import type { Metadata } from "#wire/framing/metadata.ts";
+import type { RequestEncoder } from "#wire/framing/requests.ts";
 import type { ReplyDecoder } from "#wire/framing/single-message.ts";
-import { SlicedField } from "#wire/framing/sliced-field.ts";
+import { type HeadEncoder, SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import type { CallWaiter, ChannelCore, ClientInterceptor } from "./channel-core.ts";
 import { type CallOptions, ClientCall } from "./client-call.ts";
@@ -203,14 +204,16 @@ export class GrpcChannel {
 
   /**
    * Starts a client-stream call whose requests end in the bytes field `fieldPath`; resolves once writable.
+   * `encodeHead` replaces the general encoder of what precedes that field.
    */
   async slicedUpload<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,
     fieldPath: string,
     options?: CallOptions,
+    encodeHead?: HeadEncoder,
   ): Promise<SlicedUpload<I, O>> {
     const call = new ClientCall(this.#core, method, options);
-    const writer = await call.startSlicedUpload(new SlicedField(method.input, fieldPath));
+    const writer = await call.startSlicedUpload(new SlicedField(method.input, fieldPath, encodeHead));
     return {
       writer,
       finish: () => call.finishSlicedUpload() as Promise<MessageShape<O>>,
@@ -251,11 +254,11 @@ export class GrpcChannel {
     method: DescMethod,
     request: unknown,
     options: CallOptions | undefined,
-    decode?: ReplyDecoder,
+    { decode, encode }: MethodCodec = {},
   ): unknown {
     const call = new ClientCall(this.#core, method, options);
     if (method.methodKind === "unary" || method.methodKind === "client_streaming")
-      return call.startUnary(request, decode);
+      return call.startUnary(request, decode, encode);
     const inbox = call.startStream(request, undefined);
     return {
       headers: call.replyMetadata.headers,
@@ -356,19 +359,26 @@ export class GrpcChannel {
   }
 }
 
+/** What replaces the general encoder and decoder of a method. */
+interface MethodCodec {
+  readonly decode?: ReplyDecoder | undefined;
+  readonly encode?: RequestEncoder | undefined;
+}
+
 const asItIs: ReplyDecoder = (body) => body;
 
-/** A typed client of a service; `decoders` has faster decoders for reply messages. */
+/** A typed client of a service, with faster decoders for some replies and encoders for some requests. */
 export const createClient = <S extends DescService>(
   service: S,
   channel: GrpcChannel,
   decoders?: ReadonlyMap<DescMessage, ReplyDecoder>,
+  encoders?: ReadonlyMap<DescMessage, RequestEncoder>,
 ): Client<S> => {
   const client: Record<string, unknown> = {};
   for (const method of service.methods) {
-    const decode = decoders?.get(method.output);
+    const codec: MethodCodec = { decode: decoders?.get(method.output), encode: encoders?.get(method.input) };
     client[method.localName] = (request: unknown, options?: CallOptions) =>
-      channel.call(method, request, options, decode);
+      channel.call(method, request, options, codec);
   }
   return client as Client<S>;
 };

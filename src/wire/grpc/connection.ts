@@ -6,10 +6,13 @@ import { TLSSocket } from "node:tls";
 import { networkOf } from "#base/network.ts";
 import { Slots } from "#base/slots.ts";
 import { readingOf, type SocketReading } from "#os/socket-reading.ts";
+import { WriteProgress } from "#os/socket-writing.ts";
 import {
+  FRAME_COST_BYTES,
   LINGER_MS,
   REFUSAL_LOAD_BYTES,
   REFUSALS_PER_CONNECTION,
+  SETTINGS_ANSWER_MS,
   type ServerLimits,
   UNPROVEN_LOAD_OF_CONNECTION,
 } from "#wire/framing/limits.ts";
@@ -20,6 +23,7 @@ import { ConnectionPlaces } from "./connection-places.ts";
 import type { ConnectionStanding, TableConnection } from "./connection-table.ts";
 import type { Door } from "./doorkeeper.ts";
 import { FloodGauge } from "./flood-gauge.ts";
+import { LinkPace } from "./link-pace.ts";
 import type { ReadLane, ReadScheduler } from "./read-scheduler.ts";
 import { ReplyScheduler } from "./reply-scheduler.ts";
 import type { ServerCall } from "./server-call.ts";
@@ -70,6 +74,7 @@ export class Connection implements TableConnection {
   /** Large replies that the client has not taken yet. */
   readonly held: { bytes: number } = { bytes: 0 };
   readonly turns: ReplyScheduler = new ReplyScheduler();
+  readonly pace: LinkPace;
   readonly lane: CallLane & ReadLane;
   readonly places: ConnectionPlaces;
   readonly flood: FloodGauge;
@@ -88,7 +93,12 @@ export class Connection implements TableConnection {
   #standing: ConnectionStanding = "unproven";
   #refusals = 0;
   #loadBytes = 0;
+  #arrivedBytes = 0;
   #usedAtMs: number;
+  /** When the client had last answered all SETTINGS. */
+  #toldAtMs: number;
+  /** The window that it was told last. */
+  #windowBytes: number;
   #isRetired = false;
   #endsAtMs: number | undefined;
   #session: ServerHttp2Session | undefined;
@@ -96,6 +106,8 @@ export class Connection implements TableConnection {
   #hasSettings = false;
   #isDraining = false;
   #seenBytes = 0;
+  #seenPayload = 0;
+  readonly #writing = new WriteProgress();
   #heardAtMs: number;
   #pingedAtMs: number | undefined;
 
@@ -107,7 +119,10 @@ export class Connection implements TableConnection {
     this.door = door;
     this.openedAtMs = nowMs;
     this.#usedAtMs = nowMs;
+    this.#toldAtMs = nowMs;
+    this.#windowBytes = limits.streamWindowBytes;
     this.#heardAtMs = nowMs;
+    this.pace = new LinkPace(this.calls, nowMs);
     this.address = normalAddress(socket.remoteAddress ?? "");
     this.network = networkOf(this.address);
     this.key = connectionKey(socket);
@@ -164,23 +179,34 @@ export class Connection implements TableConnection {
 
   /** Checks the connection and its calls; called every second. */
   check(nowMs: number): void {
+    const hasTaken = this.#writing.look(this.#socket);
+    this.pace.look(this.#writing.takenBytes, nowMs);
     for (const call of this.calls) call.checkProgress(nowMs);
     if (this.#isOver(nowMs)) return this.destroy();
     if (!this.#hasSettings) {
       if (nowMs - this.openedAtMs > this.#limits.handshakeMs) this.destroy();
       return;
     }
-    const { bytesRead } = this.#socket;
-    if (bytesRead !== this.#seenBytes) {
-      this.#seenBytes = bytesRead;
-      this.#heardAtMs = nowMs;
-    }
-    // After a ping only an answer counts: the trickle of an endless header must not look alive.
+    this.#listen(nowMs, hasTaken);
     if (this.#pingedAtMs !== undefined) {
-      if (nowMs - this.#pingedAtMs > this.#limits.keepaliveTimeoutMs) this.destroy();
+      // A slow link brings the ping, or its answer, behind all that was sent before.
+      const lastSignMs = Math.max(this.#pingedAtMs, this.#heardAtMs);
+      if (nowMs - lastSignMs > this.#limits.keepaliveTimeoutMs) this.destroy();
     } else if (nowMs - this.#heardAtMs > this.#limits.keepaliveMs) {
       this.#ping(nowMs);
     }
+  }
+
+  /** Notes signs of life. After a ping, the trickle of an endless header is none: calls must receive payload. */
+  #listen(nowMs: number, hasTaken: boolean): void {
+    const { bytesRead } = this.#socket;
+    const hasSent =
+      this.#pingedAtMs === undefined
+        ? bytesRead !== this.#seenBytes
+        : this.#arrivedBytes !== this.#seenPayload;
+    if (hasSent || hasTaken) this.#heardAtMs = nowMs;
+    this.#seenBytes = bytesRead;
+    this.#seenPayload = this.#arrivedBytes;
   }
 
   /** Counts a call refused by its headers, or later by its body. Several close an unproven connection. */
@@ -208,14 +234,43 @@ export class Connection implements TableConnection {
     return excessBytes > 0;
   }
 
+  /** Payload that its calls have received. */
+  get arrivedBytes(): number {
+    return this.#arrivedBytes;
+  }
+
   arrived(bytes: number): void {
-    this.flood.took(bytes);
-    this.#readScheduler.took(this.lane, bytes);
+    this.#arrivedBytes += bytes;
+    this.flood.took(bytes + FRAME_COST_BYTES);
+    this.#readScheduler.took(this.lane, bytes + FRAME_COST_BYTES);
   }
 
   /** Expects bytes that arrive after a call's end, or are dropped with its stream: they are no flood. */
   expectLate(call: ServerCall): void {
     this.flood.took(this.#limits.streamWindowBytes + call.unreadBytes);
+  }
+
+  /**
+   * Tells the client the receive window of its streams, once it has answered what it was told before. Node ends a
+   * session with more than ten unanswered SETTINGS. One that answers none keeps windows that no longer fit, and is
+   * closed.
+   */
+  tellWindow(bytes: number, nowMs: number): void {
+    const session = this.#session;
+    if (session === undefined || session.destroyed || session.closed) return;
+    if (session.pendingSettingsAck) {
+      if (nowMs - this.#toldAtMs > SETTINGS_ANSWER_MS) this.destroy(constants.NGHTTP2_SETTINGS_TIMEOUT);
+    } else {
+      this.#toldAtMs = nowMs;
+      this.setWindow(bytes);
+    }
+  }
+
+  /** Sends SETTINGS with the receive window of streams, where it is another one than the client knows. */
+  setWindow(bytes: number): void {
+    if (bytes === this.#windowBytes) return;
+    this.#windowBytes = bytes;
+    this.#session?.settings({ initialWindowSize: bytes });
   }
 
   /** Lets the calls in progress finish, takes no new ones, and closes: GOAWAY now, the end later. */

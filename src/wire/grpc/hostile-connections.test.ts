@@ -151,34 +151,6 @@ test("calls above the server's limit are RESOURCE_EXHAUSTED until others end", T
   for (const stream of held) stream.close(8);
 });
 
-test("receive windows shrink as uploads grow in number, and grow again", TIMEOUT, async (t) => {
-  const released = Promise.withResolvers<void>();
-  const server = new GrpcServer({ limits: { streamWindowsTotalBytes: 4 * MIB } });
-  server.addService(EchoService, {
-    collect: async () => {
-      await released.promise;
-      return {};
-    },
-  });
-  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
-  const session = connect(`http://127.0.0.1:${port}`);
-  t.after(async () => {
-    released.resolve();
-    session.destroy();
-    await server.close();
-  });
-  await once(session, "remoteSettings");
-  assert.equal(session.remoteSettings.initialWindowSize, MIB);
-  const headers = { ":method": "POST", ":path": `${PATH}Collect`, "content-type": "application/grpc" };
-  const streams = Array.from({ length: 16 }, () => session.request(headers, { endStream: false }));
-  for (const stream of streams) stream.on("error", () => undefined);
-  await once(session, "remoteSettings");
-  assert.equal(session.remoteSettings.initialWindowSize, MIB / 4);
-  for (const stream of streams.slice(2)) stream.close(8);
-  await once(session, "remoteSettings");
-  assert.equal(session.remoteSettings.initialWindowSize, MIB);
-});
-
 test(
   "headers that are too large, one after the other, end the connection and are reported once",
   TIMEOUT,

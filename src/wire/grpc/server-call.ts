@@ -3,20 +3,21 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Slots } from "#base/slots.ts";
 import type { Decompressor } from "#wire/framing/gzip.ts";
 import { type Inbox, MessageInbox } from "#wire/framing/inbox.ts";
-import { BULKY_REPLY_MIN_BYTES, FRAME_COST_BYTES } from "#wire/framing/limits.ts";
+import { BULKY_REPLY_MIN_BYTES } from "#wire/framing/limits.ts";
 import type { Metadata } from "#wire/framing/metadata.ts";
 import type { RequestHeaders } from "#wire/framing/request-headers.ts";
 import { PartyBytes, type SharedBudget } from "#wire/framing/shared-budget.ts";
 import { SingleMessage } from "#wire/framing/single-message.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import type { ServerStreamListener } from "#wire/framing/stream-events.ts";
-import { ArrivalRate } from "./arrival-rate.ts";
+import { roomFor } from "#wire/framing/unfolded-room.ts";
+import { ArrivalRate, type Arrivals } from "./arrival-rate.ts";
 import type { CallContext, CalledMethod, Peer } from "./call-context.ts";
 import type { PlacedCall, Places } from "./call-places.ts";
 import { HandlerRun, type HandlerRunDeps } from "./handler-run.ts";
 import { type ReplyScheduler, ReplyTurn } from "./reply-scheduler.ts";
 import { isStreaming, type ServedMethod } from "./served-method.ts";
-import { type ReplyDeps, ServerReply } from "./server-reply.ts";
+import { type ReplyConnection, type ReplyDeps, ServerReply } from "./server-reply.ts";
 import { SlicedInbox } from "./sliced.ts";
 import type { Standing } from "./standing.ts";
 
@@ -25,16 +26,17 @@ export interface ServerCallDeps extends ReplyDeps, HandlerRunDeps {
   readonly unfolder: Decompressor;
   readonly places: Places;
   readonly requestBytes: SharedBudget;
+  readonly unfoldedBytes: SharedBudget;
   readonly replyBytes: SharedBudget;
   /** Called once, when the stream is closed and the handler has returned. */
   readonly onGone: (call: ServerCall) => void;
 }
 
 /** The connection that a call is on. */
-export interface CallConnection {
+export interface CallConnection extends Arrivals, ReplyConnection {
   readonly peer: Peer;
   readonly calls: Slots<ServerCall>;
-  readonly held: { bytes: number };
+  /** Counts the payload of a DATA frame that a call took. */
   arrived(bytes: number): void;
   readonly turns: ReplyScheduler;
   expectLate(call: ServerCall): void;
@@ -98,13 +100,14 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     this.metadata = request.metadata;
     this.standing = standing;
     this.timeoutMs = headers.timeoutMs;
-    this.#arrivals = new ArrivalRate(deps.limits, deps.sweptAtMs);
+    this.#arrivals = new ArrivalRate(deps.limits, connection, deps.sweptAtMs);
     this.#lookedAtMs = deps.sweptAtMs;
-    const { requestBytes, replyBytes, unfolder } = deps;
+    const { requestBytes, replyBytes, unfoldedBytes, unfolder } = deps;
     const { party } = standing;
-    this.#reply = new ServerReply(deps, stream, headers, connection.held, new PartyBytes(replyBytes, party));
+    this.#reply = new ServerReply(deps, stream, headers, connection, new PartyBytes(replyBytes, party));
     this.#handlerRun = new HandlerRun(deps, this, served, this.#reply);
-    const messages = { limits: served.limits, budget: new PartyBytes(requestBytes, party), unfolder };
+    const room = roomFor(headers.encoding, new PartyBytes(unfoldedBytes, party));
+    const messages = { limits: served.limits, budget: new PartyBytes(requestBytes, party), unfolder, room };
     if (isStreaming(served.called.kind, "requests")) {
       const inboxDeps = { ...messages, stream, encoding: headers.encoding };
       this.#inbox =
@@ -186,8 +189,8 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
 
   /** Takes the stream's next slice. */
   onData(chunk: Buffer): void {
-    this.#arrivals.arrived(chunk.length);
-    this.#connection.arrived(chunk.length + FRAME_COST_BYTES);
+    this.#connection.arrived(chunk.length);
+    if (this.#inbox !== undefined) this.#arrivingMs = 0;
     if (this.#reply.isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.push(chunk);
@@ -203,7 +206,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     if (this.#reply.isFinished) return;
     try {
       if (this.#inbox !== undefined) this.#inbox.end();
-      else if (this.#single !== undefined) this.#startSingle(this.#single);
+      else this.#begin(() => this.#takeSingle(this.#single as SingleMessage));
     } catch (error) {
       this.#breakOff(error);
     }
@@ -262,7 +265,7 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
       if (this.#reply.endIfLingering(nowMs)) this.#connection.expectLate(this);
       return;
     }
-    if (this.#reply.isStalled()) {
+    if (this.#reply.isStalled(nowMs)) {
       this.cancel(new StatusError(Code.CANCELLED, "the client does not read"));
       this.#reply.abandon();
       return;
@@ -271,24 +274,19 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
       this.#inbox === undefined
         ? !this.#inputEnded && this.#single?.isWaiting !== true
         : this.#inbox.isInsideMessage && !this.#inbox.isPaused;
-    if (this.#inbox === undefined && this.#isOverdue(owesBytes, nowMs)) {
-      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request has not arrived in time"));
-    }
-    if (this.#arrivals.isTooSlow(owesBytes, nowMs)) {
-      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, "the request arrives too slowly"));
+    const isOverdue = this.#isOverdue(owesBytes, nowMs);
+    if (isOverdue || this.#arrivals.isTooSlow(owesBytes, nowMs)) {
+      const how = isOverdue ? "has not arrived in time" : "arrives too slowly";
+      this.cancel(new StatusError(Code.DEADLINE_EXCEEDED, `the request ${how}`));
     }
   }
 
-  /** Whether a request has taken too long to arrive; waiting for room does not count. */
+  /** Whether a single request, or a stream's silence inside a message, lasts too long without want of room. */
   #isOverdue(owesBytes: boolean, nowMs: number): boolean {
     const { requestMs, unprovenRequestMs } = this.#deps.limits;
     if (owesBytes) this.#arrivingMs += nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
     return this.#arrivingMs > (this.standing.kind === "unproven" ? unprovenRequestMs : requestMs);
-  }
-
-  #startSingle(single: SingleMessage): void {
-    this.#begin(() => this.#takeSingle(single));
   }
 
   #takeSingle(single: SingleMessage): void {
@@ -368,8 +366,8 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
     this.#countRefusal(error);
     if ((framed?.length ?? 0) < BULKY_REPLY_MIN_BYTES) this.#turn?.give();
     this.#reply.finish(error, framed);
-    this.#inputNoLongerMatters();
     this.#isRunning = false;
+    this.#inputNoLongerMatters();
     // Work that the handler left running for this call must stop.
     this.#abort?.abort(this.#cancelled ?? new StatusError(Code.CANCELLED, "the call has ended"));
     if (this.#isClosed) this.#goneForGood();
@@ -390,7 +388,8 @@ export class ServerCall implements CallContext, ServerStreamListener, PlacedCall
   #inputNoLongerMatters(): void {
     this.#cancelDeadline?.();
     this.#cancelDeadline = undefined;
-    this.#single?.release();
+    // A handler that still runs keeps its request.
+    if (!this.#isRunning) (this.#single ?? this.#inbox)?.release();
     if (this.#inputEnded || this.#isInputDropped) return;
     this.#isInputDropped = true;
     this.#connection.expectLate(this);

@@ -16,6 +16,7 @@ import type { RequestHeaders } from "#wire/framing/request-headers.ts";
 import { resetStream } from "#wire/framing/reset.ts";
 import { SendQueue } from "#wire/framing/send-queue.ts";
 import { Code, StatusError, statusHeaders } from "#wire/framing/status.ts";
+import type { LinkPace } from "./link-pace.ts";
 
 /** Shared by all replies of a server. */
 export interface ReplyDeps {
@@ -46,11 +47,18 @@ const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
   return headers;
 };
 
+/** What a reply needs of its connection. */
+export interface ReplyConnection {
+  /** Large replies that the client has not taken yet. */
+  readonly held: { bytes: number };
+  readonly pace: LinkPace;
+}
+
 /** Answers one call. It is finished once, with or without a status error; later output is dropped. */
 export class ServerReply {
   readonly #deps: ReplyDeps;
   readonly #stream: ServerHttp2Stream;
-  readonly #onConnection: { bytes: number };
+  readonly #connection: ReplyConnection;
   readonly #budget: MessageBytes;
   readonly #usesGzip: boolean;
   #headers: Metadata | undefined;
@@ -60,18 +68,22 @@ export class ServerReply {
   #heldBytes = 0;
   #isFinished = false;
   #finishedAtMs = 0;
+  /** How long nothing was sent, as of the last check, and what the client had taken of all calls when that began. */
+  #idleMs = 0;
+  #idleSinceBytes: number;
   #failure: StatusError | undefined;
 
   constructor(
     deps: ReplyDeps,
     stream: ServerHttp2Stream,
     request: RequestHeaders,
-    onConnection: { bytes: number },
+    connection: ReplyConnection,
     budget: MessageBytes,
   ) {
     this.#budget = budget;
     this.#deps = deps;
-    this.#onConnection = onConnection;
+    this.#connection = connection;
+    this.#idleSinceBytes = connection.pace.takenBytes;
     this.#stream = stream;
     // A gzip request gets a gzip answer.
     this.#usesGzip = request.encoding === "gzip" && request.acceptsGzip;
@@ -126,17 +138,17 @@ export class ServerReply {
     this.release();
     if (framed.length <= SMALL_MESSAGE_BYTES) return;
     const { limits } = this.#deps;
-    if (this.#onConnection.bytes + framed.length > limits.heldPerConnectionBytes)
+    if (this.#connection.held.bytes + framed.length > limits.heldPerConnectionBytes)
       throw new StatusError(Code.RESOURCE_EXHAUSTED, "too many large replies wait on this connection");
     this.#budget.take(framed.length);
-    this.#onConnection.bytes += framed.length;
+    this.#connection.held.bytes += framed.length;
     this.#heldBytes = framed.length;
   }
 
   /** Uncounts the held message, which is sent or given up. */
   release(): void {
     this.#budget.give(this.#heldBytes);
-    this.#onConnection.bytes -= this.#heldBytes;
+    this.#connection.held.bytes -= this.#heldBytes;
     this.#heldBytes = 0;
   }
 
@@ -199,17 +211,28 @@ export class ServerReply {
     }
   }
 
-  /** True when the client has taken nothing for longer than the limit. */
-  isStalled(): boolean {
-    return (this.#outlet?.stalledMs ?? 0) > this.#deps.limits.sendStallMs;
+  /** True when the client has taken nothing for longer than the limit, and this was not for want of a turn. */
+  isStalled(nowMs: number): boolean {
+    return this.#isGivenUp(this.#outlet?.stalledMs ?? 0, nowMs);
+  }
+
+  /** Whether nothing was sent for longer than the limit; called every second, each time with the time so far. */
+  #isGivenUp(idleMs: number, nowMs: number): boolean {
+    const { pace } = this.#connection;
+    // A shorter time than before: some was sent since.
+    if (idleMs === 0 || idleMs < this.#idleMs) this.#idleSinceBytes = pace.takenBytes;
+    this.#idleMs = idleMs;
+    const { sendStallMs } = this.#deps.limits;
+    return idleMs > sendStallMs && !pace.isSlow(this.#idleSinceBytes, nowMs, sendStallMs);
   }
 
   /** Ends the stream of a finished call by force if necessary; true when it ended by itself. */
   endIfLingering(nowMs: number): boolean {
-    const isOut = this.#stream.writableFinished;
+    // The status may wait behind other replies long after the last message.
+    const isOut = this.#stream.state.localClose === 1;
     // A reply that moves may take its time; a stalled one is given up, and so is a client that only sends.
     const idleMs = this.#outlet?.isWaiting === true ? this.#outlet.stalledMs : nowMs - this.#finishedAtMs;
-    if (idleMs <= (isOut ? LINGER_MS : this.#deps.limits.sendStallMs)) return false;
+    if (isOut ? idleMs <= LINGER_MS : !this.#isGivenUp(idleMs, nowMs)) return false;
     if (isOut) {
       this.#stream.close(constants.NGHTTP2_NO_ERROR);
       this.#stream.destroy();

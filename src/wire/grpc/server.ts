@@ -11,7 +11,6 @@ import {
   REFUSAL_LOAD_BYTES,
   SESSION_WINDOW_BYTES,
   type ServerLimits,
-  STREAM_WINDOW_MIN_BYTES,
   SWEEP_MS,
 } from "#wire/framing/limits.ts";
 import { messageBytes, SharedBudget } from "#wire/framing/shared-budget.ts";
@@ -28,6 +27,7 @@ import { FloodWatch } from "./flood-watch.ts";
 import type { ServerInterceptor, ServiceHandlers } from "./handler.ts";
 import { contextOf, createHttp, type ServerTls } from "./http-server.ts";
 import { ReadScheduler } from "./read-scheduler.ts";
+import { ReceiveWindows } from "./receive-windows.ts";
 import { type ServedMethod, type ServiceOptions, serveAll } from "./served-method.ts";
 import type { ServerCallDeps } from "./server-call.ts";
 import { useStreamTable } from "./stream-table.ts";
@@ -93,7 +93,7 @@ export class GrpcServer {
   #callCount = 0;
   #turnedAway = 0;
   #toldAtMs = Number.NEGATIVE_INFINITY;
-  #windowBytes: number;
+  readonly #windows: ReceiveWindows;
   #stopSweep: (() => void) | undefined;
   #isDraining = false;
   #whenEmpty: (() => void)[] = [];
@@ -105,7 +105,7 @@ export class GrpcServer {
     this.#options = options;
     this.#limits = limits;
     this.#clock = clock;
-    this.#windowBytes = limits.streamWindowBytes;
+    this.#windows = new ReceiveWindows(limits);
     this.#load = options.load ?? new UnprovenLoad(clock);
     const isGated = options.gate !== undefined;
     const doors = { limits, clock, isGated, isEncrypted: options.tls !== undefined, load: this.#load };
@@ -117,6 +117,7 @@ export class GrpcServer {
       clock,
       places,
       requestBytes: new SharedBudget(messageBytes(limits.heldRequestBytes)),
+      unfoldedBytes: new SharedBudget(messageBytes(limits.heldRequestBytes)),
       replyBytes: new SharedBudget(messageBytes(limits.heldReplyBytes)),
       unfolder: new Decompressor(limits),
       interceptors: options.interceptors ?? [],
@@ -311,9 +312,7 @@ export class GrpcServer {
       return;
     }
     session.setLocalWindowSize(SESSION_WINDOW_BYTES);
-    if (this.#windowBytes !== this.#limits.streamWindowBytes) {
-      session.settings({ initialWindowSize: this.#windowBytes });
-    }
+    connection.setWindow(this.#windows.bytes);
     session.on("stream", (stream, headers, _flags, raw: string[]) =>
       this.#entrance.take(connection, stream, headers, raw),
     );
@@ -342,7 +341,8 @@ export class GrpcServer {
       receiving += connection.places.waitingCount;
       for (const call of connection.calls) if (call.isReceiving) receiving++;
     }
-    this.#fitWindows(receiving);
+    this.#windows.fit(receiving, nowMs);
+    for (const connection of this.#connections.values()) connection.tellWindow(this.#windows.bytes, nowMs);
     this.#floods.look();
     this.#tellOverload(nowMs);
   }
@@ -355,21 +355,5 @@ export class GrpcServer {
     });
     this.#toldAtMs = nowMs;
     this.#turnedAway = 0;
-  }
-
-  /** Halves or doubles the receive window of streams so that their sum stays within the total. */
-  #fitWindows(receiving: number): void {
-    const { streamWindowBytes, streamWindowsTotalBytes } = this.#limits;
-    let windowBytes = streamWindowBytes;
-    while (windowBytes > STREAM_WINDOW_MIN_BYTES && windowBytes * receiving > streamWindowsTotalBytes) {
-      windowBytes = Math.max(STREAM_WINDOW_MIN_BYTES, windowBytes / 2);
-    }
-    if (windowBytes === this.#windowBytes) return;
-    this.#windowBytes = windowBytes;
-    for (const { session } of this.#connections.values()) {
-      if (session !== undefined && !session.destroyed && !session.closed) {
-        session.settings({ initialWindowSize: windowBytes });
-      }
-    }
   }
 }

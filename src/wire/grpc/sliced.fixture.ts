@@ -14,8 +14,11 @@ export const FIELD: SlicedField<typeof UploadRequestSchema> = new SlicedField(
   "chunk.data",
 );
 
-/** An inbox, and how often it has paused its stream. */
-export function inbox(): { inbox: SlicedInbox<typeof UploadRequestSchema>; pauses: () => number } {
+/** An inbox of the payload that `field` finds, and how often it has paused its stream. */
+export function inbox(field = FIELD): {
+  inbox: SlicedInbox<typeof UploadRequestSchema>;
+  pauses: () => number;
+} {
   let pauses = 0;
   const stream = {
     pause: () => {
@@ -23,7 +26,7 @@ export function inbox(): { inbox: SlicedInbox<typeof UploadRequestSchema>; pause
     },
     resume: () => undefined,
   };
-  const made = new SlicedInbox(UploadRequestSchema, FIELD, {
+  const made = new SlicedInbox(UploadRequestSchema, field, {
     stream,
     limits: DEFAULT_SERVER_LIMITS,
     budget: new MessageBudget(128 * 1_048_576),

@@ -1,6 +1,7 @@
 // The streaming-bytes form: messages that end in a bytes field, whose payload passes in slices, never joined.
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Deframer, WholeBodies } from "#wire/framing/frames.ts";
+import { GrowingBytes } from "#wire/framing/growing-bytes.ts";
 import {
   decodeBody,
   Inbox,
@@ -9,7 +10,7 @@ import {
   type WaitingBody,
 } from "#wire/framing/inbox.ts";
 import type { SendQueue } from "#wire/framing/send-queue.ts";
-import type { Scan, SlicedField } from "#wire/framing/sliced-field.ts";
+import { ScanPlace, type SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, MalformedMessageError, StatusError } from "#wire/framing/status.ts";
 import type { CallContext, MaybePromise } from "./call-context.ts";
 
@@ -104,6 +105,9 @@ export const slicedServerStream = <I extends DescMessage, O extends DescMessage>
   handler: SlicedServerStream<I, O>["handler"],
 ): SlicedServerStream<I, O> => ({ sliced: "responses", fieldPath, handler });
 
+/** Counted per waiting slice besides its bytes, so that a payload in frames of one byte fills the queue too. */
+const SLICE_OVERHEAD_BYTES = 256;
+
 interface Payload {
   slices: Buffer[];
   isWhole: boolean;
@@ -132,7 +136,8 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   #taking: Promise<void> | undefined;
   #mode: "prefix" | "payload" | "whole" = "prefix";
   #bodyBytes = 0;
-  #prefix: Buffer | undefined;
+  #prefix: GrowingBytes | undefined;
+  #scanned = new ScanPlace();
 
   constructor(desc: D, field: SlicedField<D>, deps: InboxDeps) {
     super(deps);
@@ -160,6 +165,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
 
   override next(): SlicedMessage<D> | null | Promise<SlicedMessage<D> | null> {
     this.throwIfFailed();
+    this.release();
     if (this.#reading !== undefined && !this.#discard(this.#reading) && !this.hasEnded()) {
       return this.changed().then(() => this.next());
     }
@@ -186,8 +192,9 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   #whole(message: MessageShape<D>): SlicedMessage<D> {
     const bytes = this.#field.takePayload(message);
     const slice = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.hold(slice.length);
-    return this.#hand(message, slice.length, { slices: slice.length === 0 ? [] : [slice], isWhole: true });
+    const slices = slice.length === 0 ? [] : [slice];
+    for (const { length } of slices) this.hold(length + SLICE_OVERHEAD_BYTES);
+    return this.#hand(message, slice.length, { slices, isWhole: true });
   }
 
   #hand(message: MessageShape<D>, payloadBytes: number, payload: Payload): SlicedMessage<D> {
@@ -204,7 +211,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
       this.throwIfFailed();
       const slice = payload.slices.shift();
       if (slice !== undefined) {
-        this.letGo(slice.length);
+        this.letGo(slice.length + SLICE_OVERHEAD_BYTES);
         const taken = take(slice);
         if (taken !== true) await taken;
         continue;
@@ -223,7 +230,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
     this.throwIfFailed();
     const slice = payload.slices.shift();
     if (slice !== undefined) {
-      this.letGo(slice.length);
+      this.letGo(slice.length + SLICE_OVERHEAD_BYTES);
       return slice;
     }
     if (payload.isWhole || payload !== this.#reading || this.hasEnded()) return null;
@@ -232,7 +239,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
 
   /** Drops the arrived bytes of a payload; true when they were the last. */
   #discard(payload: Payload): boolean {
-    for (const slice of payload.slices) this.letGo(slice.length);
+    for (const slice of payload.slices) this.letGo(slice.length + SLICE_OVERHEAD_BYTES);
     payload.slices = [];
     return payload.isWhole;
   }
@@ -250,13 +257,14 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
   }
 
   #look(slice: Buffer, last: boolean): void {
-    const bytes = this.#prefix === undefined ? slice : Buffer.concat([this.#prefix, slice]);
-    const found: Scan = this.#field.scan(bytes, this.#bodyBytes);
+    const bytes = this.#prefix?.add(slice) ?? slice;
+    const found = this.#field.scan(bytes, this.#bodyBytes, this.#scanned);
     if (found === "more" && !last) {
-      this.#prefix = bytes;
+      this.#prefix ??= new GrowingBytes(slice);
       return;
     }
     this.#prefix = undefined;
+    this.#scanned = new ScanPlace();
     if (typeof found === "string") {
       this.#mode = "whole";
       this.#wholes.begin(this.#bodyBytes, false);
@@ -291,7 +299,7 @@ export class SlicedInbox<D extends DescMessage> extends Inbox<SlicedMessage<D>> 
       if (taken !== true) this.#taking = taken;
     } else if (slice.length > 0) {
       payload.slices.push(slice);
-      this.hold(slice.length);
+      this.hold(slice.length + SLICE_OVERHEAD_BYTES);
     }
     this.wake();
   }

@@ -4,6 +4,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { AwakeClock } from "#base/awake-clock.ts";
 import type { Clock } from "#base/clock.ts";
 import { TLS_POLICY } from "#base/tls-policy.ts";
+import { WriteProgress } from "#os/socket-writing.ts";
 import {
   type ChannelKeepalive,
   type ChannelLimits,
@@ -49,6 +50,7 @@ export class Transport {
   #stopKeepalive: (() => void) | undefined;
   #pingedAtMs: number | undefined;
   #seenBytes = 0;
+  readonly #writing = new WriteProgress();
   #heardAtMs = 0;
 
   private constructor(address: string, session: ClientHttp2Session, deps: TransportDeps) {
@@ -174,13 +176,14 @@ export class Transport {
   #checkAlive(keepalive: ChannelKeepalive, nowMs: number): void {
     // It may have ended while received bytes were read.
     if (!this.#isUsable) return;
-    const bytesRead = this.#session.socket?.bytesRead ?? 0;
-    if (bytesRead !== this.#seenBytes) {
-      this.#seenBytes = bytesRead;
-      this.#heardAtMs = nowMs;
-    }
+    const { socket } = this.#session;
+    const bytesRead = socket?.bytesRead ?? 0;
+    const hasTaken = this.#writing.look(socket);
+    if (bytesRead !== this.#seenBytes || hasTaken) this.#heardAtMs = nowMs;
+    this.#seenBytes = bytesRead;
     if (this.#pingedAtMs !== undefined) {
-      if (nowMs - this.#pingedAtMs > keepalive.timeoutMs) this.destroy();
+      // A slow link brings the ping, or its answer, behind all that was sent before.
+      if (nowMs - Math.max(this.#pingedAtMs, this.#heardAtMs) > keepalive.timeoutMs) this.destroy();
     } else if (nowMs - this.#heardAtMs >= keepalive.intervalMs) {
       this.#pingedAtMs = nowMs;
       this.#session.ping((error) => {

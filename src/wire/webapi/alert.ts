@@ -86,6 +86,8 @@ export const alertQuery = z.strictObject({
   node_id: z.string().max(64).optional(),
   /** true or 1: only unresolved alerts. */
   unresolved: z.enum(["true", "1", "false", "0"]).optional(),
+  /** true or 1: only those that have ended. */
+  resolved: z.enum(["true", "1", "false", "0"]).optional(),
   limit: z
     .string()
     .regex(/^[1-9]\d{0,3}$/, `a whole number from 1 to ${ALERTS_PAGE_MAX}`)

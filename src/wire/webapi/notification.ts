@@ -103,6 +103,8 @@ const notificationMessage = z.object({
   state: z.enum(["waiting", "delivered", "refused", "expired", "dropped"]),
   finished_at: z.int().optional(),
   tries: z.int(),
+  /** Of a delivered mail: which of its recipients do not have it, and why. */
+  missed: z.string().optional(),
   group: z.record(z.string(), z.string()),
   alerts: z.array(z.object({ key: z.string(), status: z.enum(["firing", "resolved"]), reason: z.string() })),
 });

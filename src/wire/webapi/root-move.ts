@@ -10,7 +10,7 @@ export const rootMove = z.object({
   from_name: z.string(),
   to: z.string(),
   to_name: z.string(),
-  state: z.enum(["copying", "frozen", "switched", "confirmed", "undone"]),
+  state: z.enum(["copying", "frozen", "switched", "confirmed", "undone", "returned"]),
   /** Of its bytes; null where they are not known, and after the switch. */
   percent: z.number().min(0).max(100).nullable(),
   /** At the pace since its beginning. */
@@ -40,6 +40,8 @@ export const drain = z.object({
   under_way: z.int(),
   /** Copies that it keeps until they are confirmed. */
   kept_copies: z.int(),
+  /** Copies that were confirmed, and that it removes now or once it runs. */
+  removing_copies: z.int(),
   /** True while this console moves its roots to the shared engine, or within it. */
   to_engine: z.boolean(),
   /** What takes it out of the cluster once it is empty and stopped. */
