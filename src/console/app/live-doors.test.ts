@@ -109,7 +109,8 @@ test("a session is told five minutes before its end, and its sockets are closed 
   const live = await start(t, { isSessionLive: () => true });
   const open = async (minutes: number) => {
     const expiresAtWallMs = live.clock.wallMs() + minutes * 60_000;
-    live.tickets.set("t", { ...live.session, expiresAtWallMs });
+    const endsSteadyMs = live.clock.steadyMs() + minutes * 60_000;
+    live.tickets.set("t", { ...live.session, expiresAtWallMs, endsSteadyMs });
     const socket = await live.open("/ws/cluster", { protocols: ["svc.v1", "ticket.t"] });
     await socket.next("hello");
     return { ...socket, expires_at: Math.floor(expiresAtWallMs / 1000) };
@@ -138,6 +139,26 @@ test("a session is told five minutes before its end, and its sockets are closed 
   await pass(60);
   assert.equal(await six.closed, 4401);
   assert.equal(six.received.filter(({ type }) => type === "session.expiring").length, 1);
+});
+
+test("a socket that is opened after the wall clock was set stays open as long as its session (W-04, C-01)", async (t) => {
+  const live = await start(t);
+  // A machine without a clock of its own hears of the time after the operator has signed in.
+  live.clock.jumpWall(86_400_000);
+  const operator = await live.openAsOperator("/ws/cluster");
+  await operator.next("hello");
+  live.clock.advance(20_000);
+  await travel();
+  assert.equal(operator.socket.readyState, 1);
+  live.clock.jumpWall(-2 * 86_400_000);
+  live.tickets.set("t", { ...live.session, endsSteadyMs: live.clock.steadyMs() + 40_000 });
+  const ending = await live.open("/ws/cluster", { protocols: ["svc.v1", "ticket.t"] });
+  await ending.next("hello");
+  for (let turn = 0; turn < 2; turn++) {
+    live.clock.advance(20_000);
+    await travel();
+  }
+  assert.equal(await ending.closed, 4401);
 });
 
 test("a session that ended without a word is noticed within 30 s (W-07)", async (t) => {

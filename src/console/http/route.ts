@@ -20,8 +20,10 @@ export interface OperatorSession {
    * for operators who signed in by name.
    */
   readonly id: string;
-  /** Wall time for display and for the cookie; the session itself ends by the steady clock. */
+  /** Wall time for display and for the cookie. */
   readonly expiresAtWallMs: number;
+  /** The session's end; a wall clock that is set moves it for nobody. */
+  readonly endsSteadyMs: number;
   /**
    * SHA-256 hex of the operator's password for SetQuota (T11): as typed, else as configured; empty when
    * unknown. Never logged, never sent to a browser.

@@ -93,10 +93,7 @@ export class LiveClient {
     this.#heardAtMs = deps.awake.steadyMs();
     this.#pingDueMs = nowMs + LIVE_PING_INTERVAL_MS;
     this.#sessionCheckDueMs = nowMs + LIVE_SESSION_CHECK_MS;
-    this.#sessionEndsMs =
-      visit.session === undefined
-        ? Number.POSITIVE_INFINITY
-        : nowMs + visit.session.expiresAtWallMs - deps.clock.wallMs();
+    this.#sessionEndsMs = visit.session?.endsSteadyMs ?? Number.POSITIVE_INFINITY;
     this.#bytesRead = connection.bytesRead;
     // Sockets whose session was about to end when they joined learn it from `hello`.
     this.#isWarned = this.#sessionEndsMs - nowMs <= LIVE_SESSION_WARNING_MS;

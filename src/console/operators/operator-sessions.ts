@@ -25,7 +25,6 @@ export interface ListedSession {
 interface Row extends ListedSession {
   /** The subject at the identity provider; undefined after a sign-in by password. */
   readonly subject: string | undefined;
-  readonly endsSteadyMs: number;
   /** On the clock that includes suspend, where the system has one (C-01). */
   readonly endsBootMs: number | undefined;
 }
@@ -75,6 +74,7 @@ export class OperatorSessions {
     const session: OperatorSession = {
       id: `${person === undefined ? "" : `${person.username}/`}${key.slice(0, ID_LENGTH)}`,
       expiresAtWallMs: this.#clock.wallMs() + ADMIN_SESSION_LIFETIME_MS,
+      endsSteadyMs: this.#clock.steadyMs() + ADMIN_SESSION_LIFETIME_MS,
       passwordHash,
     };
     this.#rows.set(key, {
@@ -82,7 +82,6 @@ export class OperatorSessions {
       subject: person?.subject,
       address,
       openedAtWallMs: this.#clock.wallMs(),
-      endsSteadyMs: this.#clock.steadyMs() + ADMIN_SESSION_LIFETIME_MS,
       endsBootMs: bootMs === undefined ? undefined : bootMs + ADMIN_SESSION_LIFETIME_MS,
     });
     return { token, session };
@@ -156,7 +155,7 @@ export class OperatorSessions {
   }
 
   #isOver(row: Row): boolean {
-    if (this.#clock.steadyMs() >= row.endsSteadyMs) return true;
+    if (this.#clock.steadyMs() >= row.session.endsSteadyMs) return true;
     const bootMs = this.#bootMs();
     return bootMs !== undefined && row.endsBootMs !== undefined && bootMs >= row.endsBootMs;
   }
