@@ -46,6 +46,8 @@ export class QuotaWatch {
   readonly #near = new Map<string, Set<string>>();
   /** The node that counts a near user: the home, or while that is unknown the first to report it (M-05). */
   readonly #nodeOf = new Map<string, string>();
+  /** Near users whose node has been their home: where another is by now, their root has moved there. */
+  readonly #atHome = new Set<string>();
 
   /** Users with an open or muted alert from before a restart count as near, so that its end is reported. */
   constructor(
@@ -93,11 +95,18 @@ export class QuotaWatch {
     for (const username of this.#near.get(nodeId) ?? []) this.#release(nodeId, username);
   }
 
-  /** Drops users whose home is another node, whatever this one reports of them. */
+  /**
+   * Drops users whose home is another node, whatever this one reports of them. Of those whose root has moved
+   * the new home's next answer tells.
+   */
   #letGo(node: NodeName): Condition[] {
     const strangers = [...(this.#near.get(node.id) ?? [])].filter((name) => !this.#maySpeak(node.id, name));
+    const moved = new Set(strangers.filter((name) => this.#atHome.has(name)));
     for (const username of strangers) this.#release(node.id, username);
-    return strangers.map((username) => ({ ...about(node, username), level: "clear" }));
+    for (const username of moved) this.#claim(this.#homeOf(username) ?? node.id, username);
+    return strangers
+      .filter((username) => !moved.has(username))
+      .map((username) => ({ ...about(node, username), level: "clear" }));
   }
 
   /** Moves a near user who is counted elsewhere to the home node. */
@@ -116,7 +125,9 @@ export class QuotaWatch {
   #claim(nodeId: string, username: string): boolean {
     if (!this.#maySpeak(nodeId, username)) return false;
     const claimed = this.#nodeOf.get(username);
-    if (claimed !== undefined) return claimed === nodeId;
+    if (claimed !== undefined && claimed !== nodeId) return false;
+    if (this.#homeOf(username) === nodeId) this.#atHome.add(username);
+    if (claimed === nodeId) return true;
     this.#nodeOf.set(username, nodeId);
     const near = this.#near.get(nodeId);
     if (near === undefined) this.#near.set(nodeId, new Set([username]));
@@ -126,6 +137,7 @@ export class QuotaWatch {
 
   #release(nodeId: string, username: string): void {
     this.#nodeOf.delete(username);
+    this.#atHome.delete(username);
     const near = this.#near.get(nodeId);
     near?.delete(username);
     if (near?.size === 0) this.#near.delete(nodeId);

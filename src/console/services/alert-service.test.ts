@@ -106,6 +106,35 @@ test("a user past 95 and 100 % of the quota: operators see it, visitors neither 
   );
 });
 
+test("a root that moves takes its quota's alert along: it has not recovered, and who resolved it has (D11)", async () => {
+  const homes = new Map([["bob@example.com", "n1"]]);
+  const { round, service } = await startService(ends, ["n1", "n2"], { homeOf: (name) => homes.get(name) });
+  const bob = (used: bigint): Partial<NodeReading> => {
+    const [storage, limit] = [used, 10n * GIB].map((bytes) => new Map([["bob@example.com", bytes]]));
+    if (storage === undefined || limit === undefined) throw new TypeError("two maps");
+    return { perUserStorage: storage, perUserQuota: limit, nearQuota: { storage, limit } };
+  };
+  const none = { nearQuota: { storage: new Map(), limit: new Map() } };
+  assert.deepEqual(await round({ n1: bob(10n * GIB), n2: none }), [
+    "raised quota_exceeded:bob@example.com critical",
+  ]);
+  homes.set("bob@example.com", "n2");
+  // The former home answers first, with its copy or without.
+  assert.deepEqual(await round({ n1: bob(10n * GIB) }), []);
+  assert.deepEqual(await round({ n1: none, n2: bob(10n * GIB) }), []);
+  assert.equal(service.list("operator", {}, {}).alerts[0]?.node_id, "n2");
+  const { resolved } = await service.resolve(
+    service.idsOf({ ids: [], key: "quota_exceeded:bob@example.com" }),
+  );
+  assert.equal(resolved.length, 1);
+  homes.set("bob@example.com", "n1");
+  await round({ n2: none });
+  assert.deepEqual(await round({ n1: bob(10n * GIB) }), []);
+  assert.deepEqual(await round({ n1: { ...bob(GIB), ...none } }), [
+    "recorded quota_exceeded:bob@example.com info",
+  ]);
+});
+
 test("restarts that nobody asked for, and none for a node in maintenance (D24)", async () => {
   const { round, service } = await startService(ends, ["n1", "n2"]);
   await round({ n1: { lastRestartUnix: 100 }, n2: { lastRestartUnix: 100 } });
