@@ -33,7 +33,7 @@ const alertsFile = z.strictObject({
       node_id: z.string().optional(),
     }),
   ),
-  /** Newest security event of each node for which alerts were raised. */
+  /** Last security event of each node that was counted. */
   security_marks: z.record(z.string(), z.string()),
 });
 

@@ -25,7 +25,7 @@ export type AlertListener = (event: AlertEvent) => void;
 /** Keeps the alerts. */
 export class AlertStore {
   readonly machine: AlertStateMachine;
-  /** Newest security event of each node for which alerts were raised; saved with the next change. */
+  /** Last security event of each node that was counted; saved with the next change, or by saveMarks. */
   readonly securityMarks: Map<string, string>;
   /** How a damaged file was handled at the start. */
   readonly found: Pick<LoadedAlerts, "setAsideAs" | "isPrevious">;
@@ -33,6 +33,7 @@ export class AlertStore {
   readonly #log: Logger;
   readonly #listeners = new Set<AlertListener>();
   #pending: AlertEvent[] = [];
+  #hasMarks = false;
   #running: Promise<void> | undefined;
   /** The alerts that readers see: those last saved, newest first. */
   #shown: readonly Alert[];
@@ -73,6 +74,12 @@ export class AlertStore {
     this.#pending.push(...events);
     if (this.#pending.length > 0 || this.#failure !== undefined) this.#running ??= this.#run();
     return this.#running ?? Promise.resolve();
+  }
+
+  /** Saves the marks of security events where no change of an alert does. */
+  saveMarks(): void {
+    this.#hasMarks = true;
+    this.#running ??= this.#run();
   }
 
   /** Calls the listener with every change, in order, once it is saved; the returned function unsubscribes. */
@@ -119,6 +126,7 @@ export class AlertStore {
       await this.#turn();
       const events = this.#pending;
       this.#pending = [];
+      this.#hasMarks = false;
       const state = this.machine.state();
       try {
         await this.#file.write({ state, securityMarks: this.securityMarks });
@@ -129,7 +137,7 @@ export class AlertStore {
       }
       this.#shown = newestFirst(state.alerts);
       for (const event of events) for (const listener of this.#listeners) listener(event);
-    } while (this.#pending.length > 0);
+    } while (this.#pending.length > 0 || this.#hasMarks);
     this.#running = undefined;
   }
 }

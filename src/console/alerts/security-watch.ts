@@ -38,15 +38,18 @@ export function metaServerAt(address: string): AttemptPlace {
 export class SecurityWatch {
   readonly #seen = new Map<string, Map<string, number>>();
   /**
-   * Last event of each node for which alerts were raised, kept with the alerts: after a restart those before
-   * it in the node's list are not reported again. Ids do not decide, since a node's clock may be set back.
+   * Last counted event of each node, kept with the alerts: after a restart those before it in the node's list
+   * are not reported again. Ids do not decide, since a node's clock may be set back.
    */
   readonly #marks: Map<string, string>;
   readonly #passwords = new Map<string, FailureWindow>();
 
-  /** Uses and updates the map that is kept with the alerts. */
-  constructor(marks: Map<string, string>) {
+  readonly #onMarked: () => void;
+
+  /** Uses and updates the map that is kept with the alerts, and tells of each update. */
+  constructor(marks: Map<string, string>, onMarked: () => void = () => undefined) {
     this.#marks = marks;
+    this.#onMarked = onMarked;
   }
 
   /** The new events at a place. */
@@ -64,7 +67,10 @@ export class SecurityWatch {
       if (event.type === "admin_hash_failed") this.#passwordsOf(node.id).add(fresh, event.ipSeen, at);
       else found.push(...occurrenceOf(node, event, fresh));
     }
-    if (last !== undefined) this.#marks.set(node.id, last);
+    if (last !== undefined && last !== mark) {
+      this.#marks.set(node.id, last);
+      this.#onMarked();
+    }
     const failures = this.#passwords.get(node.id)?.take(at);
     if (failures !== undefined) found.push(loginFailures(failures, node));
     return found;

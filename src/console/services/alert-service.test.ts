@@ -5,6 +5,7 @@ import type { Condition } from "#console/alerts/condition.ts";
 import { listedNode, nodeReading } from "#console/cluster/cluster-state.fixture.ts";
 import type { NodeReading, SecurityEvent } from "#console/cluster/cluster-state.ts";
 import { VANISHED_NODE_KEPT_MS } from "#console/cluster/cluster-state-store.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { startService } from "./alert-service.fixture.ts";
 import { NODE_FORGOTTEN_MS } from "./gone-nodes.ts";
 
@@ -183,6 +184,31 @@ test("what nodes report of attempts, and failed sign-ins to the console, are for
     nothing,
     "nobody reads from a count that an attempt was noticed",
   );
+});
+
+test("a restart of the console counts no failed password of a node again, also where none had raised an alert (W-03)", async () => {
+  const folder = scratchFolder("grove-service-");
+  const failed = (hour: number): SecurityEvent => ({
+    id: `01K5YDWV00000000000000000${hour}`,
+    ts: 1_790_000_000 + hour * 3_600,
+    type: "admin_hash_failed",
+    fatal: false,
+    username: undefined,
+    ipBound: undefined,
+    ipSeen: "203.0.113.7",
+    count: 2,
+  });
+  const before = await startService(ends, ["n1"], { folder });
+  const list: SecurityEvent[] = [];
+  for (let hour = 0; hour < 9; hour++) {
+    list.push(failed(hour));
+    assert.deepEqual(await before.round({ n1: {} }, list.slice(-1)), []);
+    before.clock.advance(3_600_000);
+  }
+  before.clusterState.close();
+  await before.service.close();
+  const after = await startService(ends, ["n1"], { folder });
+  assert.deepEqual(await after.round({ n1: {} }, list), []);
 });
 
 test("the end of the console's own certificate is an alert that no node has to report (B-11)", async () => {

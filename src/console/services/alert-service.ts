@@ -79,7 +79,7 @@ export class AlertService {
   private constructor(deps: AlertServiceDeps, store: AlertStore) {
     this.#deps = deps;
     this.#store = store;
-    this.#security = new SecurityWatch(store.securityMarks);
+    this.#security = new SecurityWatch(store.securityMarks, () => store.saveMarks());
     this.#quotas = new QuotaWatch(nearUsers(store), deps.homeOf);
     this.#gone = new GoneNodes(deps.cluster);
     this.#ends = [
