@@ -86,3 +86,17 @@ export const NOTIFICATION_RULES: Readonly<Record<AlertType, NotificationRule>> =
   quota_drift: MEASURED,
   bad_metrics: MEASURED,
 };
+
+/**
+ * What is told of a node that does not answer: its absence, and what that neither explains nor undoes. A node's
+ * first answer reports attempts and restores, when it still counts as absent.
+ */
+export const TOLD_OF_ABSENT_NODES: ReadonlySet<AlertType> = new Set<AlertType>([
+  "node_offline",
+  "ip_mismatch",
+  "mock_token",
+  "host_key_changed",
+  "login_failures",
+  "audit_broken",
+  "node_restored",
+]);

@@ -296,28 +296,6 @@ test("what happened and is no more than a note is not told", () => {
   assert.deepEqual(run.told(), ["190 raised service_restart:n1 warning"]);
 });
 
-test("before an alert is told nobody can have seen it, and it stands as not seen (D11)", () => {
-  const run = started();
-  run.run(10, () => [diskCondition("n1", 90)]);
-  assert.equal(run.service.acked("storage_warning:n1"), false);
-  assert.deepEqual(
-    run.service.alerts(run.now).map(({ tracked, toldAtMs }) => [tracked.isAcked, toldAtMs]),
-    [[false, undefined]],
-  );
-});
-
-test("nobody is told again of a group whose alerts all were seen, until one of them ends (D11)", () => {
-  const run = started();
-  run.run(60, () => [diskCondition("n1", 90)]);
-  run.service.acked("storage_warning:n1");
-  run.run(9 * 3_600, () => [diskCondition("n1", 90)]);
-  run.run(200, () => [diskCondition("n1", 10)]);
-  assert.deepEqual(
-    run.told().map((line) => line.split(" ")[1]),
-    ["raised", "over"],
-  );
-});
-
 test("whoever is unknown, or not bad, cannot be gone; another alert's end brings no node back", () => {
   const run = started();
   const down = (): Condition[] => [nodeCondition("node_offline", "n1", "critical"), diskCondition("n1", 99)];

@@ -4,7 +4,7 @@ import type { MUTE_REASONS } from "#wire/webapi/notification.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import type { Notice, NotificationAlert } from "./notification.ts";
 import { type Group, type GroupLabel, NotificationGroups } from "./notification-groups.ts";
-import { HAPPENING, NOTIFICATION_RULES } from "./notification-rules.ts";
+import { HAPPENING, NOTIFICATION_RULES, TOLD_OF_ABSENT_NODES } from "./notification-rules.ts";
 import {
   afterChange,
   afterReading,
@@ -19,6 +19,7 @@ import {
 import type { SilenceLabels } from "./silence-store.ts";
 import {
   defined,
+  isBeyondAck,
   newcomer,
   noticesOf,
   notificationAlertOf,
@@ -27,6 +28,7 @@ import {
   type Subject,
   subjectOf,
   type TrackedAlert,
+  trackedAgain,
   usersOf,
   worseOf,
 } from "./tracked-alert.ts";
@@ -135,10 +137,14 @@ export class NotificationService {
     return steadyMs - this.#options.startedSteadyMs < NOTIFICATION_START_HOLD_MS;
   }
 
-  /** Records an operator's acknowledgement: no repeats until the alert becomes worse. */
+  /**
+   * Records an operator's acknowledgement: no repeats until the alert becomes worse. The console shows an
+   * alert before its first message, which is sent all the same.
+   */
   acked(key: string): boolean {
     const tracked = this.#tracked.get(key);
-    if (tracked === undefined || tracked.isAcked || tracked.told === undefined) return false;
+    if (tracked === undefined || tracked.isAcked) return false;
+    if (tracked.told === undefined && isCalm(tracked.watch)) return false;
     tracked.isAcked = true;
     return true;
   }
@@ -152,6 +158,7 @@ export class NotificationService {
     if (tracked === undefined || tracked.watch.level === "none") return;
     tracked.watch = CALM;
     tracked.endsAtMs = at.wallMs;
+    if (tracked.told === undefined) tracked.isAcked = false;
     if (isGone) tracked.subject = { ...tracked.subject, detail: { ...tracked.subject.detail, gone: 1 } };
     if (tracked.type === "node_offline" && tracked.subject.nodeId !== undefined) {
       this.#down.delete(tracked.subject.nodeId);
@@ -227,26 +234,7 @@ export class NotificationService {
 
   /** Restores what an earlier run sent: alerts stay open until readings clear them. */
   restore(kept: StoredNotifications, at: Moment): void {
-    for (const { key, type, isHappening, told, startsAtMs, isAcked, ...subject } of kept.alerts) {
-      const flaps = told.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY;
-      // Its only clear reading may have come before the restart; if it still is bad, the next poll raises it
-      // again.
-      const isEnding = NOTIFICATION_RULES[type].clearComesOnce === true;
-      const underWarning = isEnding ? { sinceMs: at.steadyMs, count: 1 } : undefined;
-      const watch = { ...CALM, level: told.level, underWarning };
-      const tracked = {
-        key,
-        type,
-        isHappening,
-        subject: subjectOf(subject),
-        groupName: undefined,
-        watch,
-        flaps,
-        startsAtMs,
-        isAcked,
-      };
-      this.#track({ ...tracked, endsAtMs: at.wallMs, told: { ...told } });
-    }
+    for (const stored of kept.alerts) this.#track(trackedAgain(stored, at));
     for (const { key, type, level, ...subject } of kept.untold) {
       this.#held.set(key, { key, type, level, ...defined(subject) });
     }
@@ -292,6 +280,7 @@ export class NotificationService {
     const rule = tracked.isHappening ? HAPPENING : NOTIFICATION_RULES[tracked.type];
     tracked.watch = afterReading(before, reading, rule, { steadyMs: at.steadyMs, mayRaise });
     const { level } = tracked.watch;
+    if (tracked.told === undefined && isBeyondAck(before, tracked.watch)) tracked.isAcked = false;
     if (tracked.told === undefined && before.level === "none" && before.overWarning === undefined) {
       tracked.startsAtMs = at.wallMs;
     }
@@ -378,7 +367,7 @@ export class NotificationService {
     const level = worseOf(tracked.watch.level, tracked.told?.level);
     const worst = worseOf(level, tracked.told?.worst);
     tracked.told = { level, worst, atWallMs: at.wallMs, isFlapping: what === "flapping" };
-    tracked.isAcked = false;
+    if (what !== "raised") tracked.isAcked = false;
     return notificationAlertOf(tracked, what);
   }
 
@@ -391,7 +380,8 @@ export class NotificationService {
     { type, nodeId, username }: Pick<TrackedAlert, "type"> & Subject,
     level: NotificationLevel,
   ): "silence" | "node_offline" | "maintenance" | undefined {
-    if (type !== "node_offline" && nodeId !== undefined && this.#down.has(nodeId)) return "node_offline";
+    if (!TOLD_OF_ABSENT_NODES.has(type) && nodeId !== undefined && this.#down.has(nodeId))
+      return "node_offline";
     if (this.#options.isMaintained(type, nodeId)) return "maintenance";
     const labels = { type, severity: level, ...defined({ node_id: nodeId, username }) };
     return this.#options.isSilenced(labels) ? "silence" : undefined;

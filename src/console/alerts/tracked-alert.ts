@@ -2,9 +2,17 @@
 import { z } from "zod";
 import { ALERT_TYPES, type AlertType } from "#wire/webapi/alert.ts";
 import { ALERT_KINDS } from "./alert-kinds.ts";
-import type { Condition, Occurrence } from "./condition.ts";
+import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { type Notice, type NotificationAlert, subjectShape } from "./notification.ts";
-import { CALM, type Flaps, type NotificationLevel, STEADY, type Watch } from "./notification-state.ts";
+import { NOTIFICATION_RULES } from "./notification-rules.ts";
+import {
+  CALM,
+  type Flaps,
+  isCalm,
+  type NotificationLevel,
+  STEADY,
+  type Watch,
+} from "./notification-state.ts";
 
 /** Alerts in one message; further news go out in further messages. */
 export const NOTIFICATION_ALERTS_MAX = 50;
@@ -80,6 +88,35 @@ export function newcomer({ key, type }: Condition | Occurrence, isHappening: boo
     flaps: STEADY,
     ...nothing,
   };
+}
+
+/** The state of a key that an earlier run has told of. */
+export function trackedAgain(
+  { key, type, isHappening, told: before, startsAtMs, isAcked, ...subject }: StoredNotificationAlert,
+  at: Moment,
+): TrackedAlert {
+  // Its only clear reading may have come before the restart; if it still is bad, the next poll raises it again.
+  const isEnding = NOTIFICATION_RULES[type].clearComesOnce === true;
+  const underWarning = isEnding ? { sinceMs: at.steadyMs, count: 1 } : undefined;
+  return {
+    key,
+    type,
+    isHappening,
+    subject: subjectOf(subject),
+    groupName: undefined,
+    watch: { ...CALM, level: before.level, underWarning },
+    flaps: before.isFlapping ? { raisesMs: [], unstableMs: at.steadyMs } : STEADY,
+    startsAtMs,
+    endsAtMs: at.wallMs,
+    told: { ...before },
+    isAcked,
+  };
+}
+
+/** True where an acknowledgement from before the first message covers no more: it is over, or critical by now. */
+export function isBeyondAck(before: Watch, now: Watch): boolean {
+  const isWorse = before.level !== "critical" && before.overCritical === undefined;
+  return isCalm(now) || (isWorse && now.overCritical !== undefined);
 }
 
 /** The subject of a condition, without undefined fields. */
