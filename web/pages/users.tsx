@@ -12,7 +12,7 @@ import { BarKey } from "../parts/usage-legend.tsx";
 import { UserPanel } from "../parts/user-panel.tsx";
 import { MoreUsers, UserTable } from "../parts/user-table.tsx";
 import { bytesText, countText } from "../words/number.ts";
-import { quotaText } from "../words/quota.ts";
+import { quotaText, quotaToUndo } from "../words/quota.ts";
 
 /** The page at "/users"; search, node, order and selected user are in the address. */
 export function Page(): ReactNode {
@@ -112,8 +112,7 @@ function Done({
   readonly onUndone: () => void;
 }): ReactNode {
   const undo = useMutation({
-    mutationFn: () =>
-      setQuota(before.username, before.quota_source === "explicit" ? BigInt(before.quota_limit) : 0n),
+    mutationFn: () => setQuota(before.username, quotaToUndo(changed.previous_limit, before)),
     onSuccess: onUndone,
   });
   return (

@@ -9,6 +9,18 @@ export function quotaText(user: Pick<UserRow, "quota_limit" | "quota_source">): 
   return user.quota_source === "explicit" ? amount : `${amount} (${user.quota_source})`;
 }
 
+/**
+ * The quota that takes a change back, 0 for the default. `previous` is that of the console's answer: another
+ * operator may have changed the one that the page had read.
+ */
+export function quotaToUndo(
+  previous: UserRow["quota_limit"],
+  before: Pick<UserRow, "quota_limit" | "quota_source">,
+): bigint {
+  const isKnown = BigInt(previous) === BigInt(before.quota_limit);
+  return isKnown && before.quota_source !== "explicit" ? 0n : BigInt(previous);
+}
+
 /** "9,120 of 10,000,000 (default), 0.09 %"; a dash until the home node has reported. */
 export function inodesText(
   user: Pick<UserRow, "inode_count" | "inode_limit" | "inode_limit_source">,

@@ -9,7 +9,14 @@ import { longHistoryText } from "./long-history.ts";
 import { nextSteps } from "./next-step.ts";
 import { byNeed, isUnusualReserve, reasonOf, reserveText } from "./node-state.ts";
 import { bytesText, countText, percentText, plainNumber, rateText, UNKNOWN } from "./number.ts";
-import { inodeConsequence, inodePercent, inodesText, quotaConsequence, quotaText } from "./quota.ts";
+import {
+  inodeConsequence,
+  inodePercent,
+  inodesText,
+  quotaConsequence,
+  quotaText,
+  quotaToUndo,
+} from "./quota.ts";
 import { highestOf, lastAndHighest } from "./summary.ts";
 import { axisText, clockText, formatAgo, formatDaysUntil, formatSpan } from "./time.ts";
 
@@ -103,6 +110,15 @@ test("an alert with a command leads to it first; of several the gravest come fir
     gravestFirst(alerts).map(({ id }) => id),
     ["2", "4", "0", "3", "1"],
   );
+});
+
+test("undo brings back the quota that was in force, also one that the page had not read yet", () => {
+  const read = { quota_limit: 16 * 2 ** 30, quota_source: "default" } as const;
+  assert.equal(quotaToUndo(16 * 2 ** 30, read), 0n);
+  assert.equal(quotaToUndo(16 * 2 ** 30, { ...read, quota_source: "explicit" }), 16n << 30n);
+  // Another operator had set 30 GiB since.
+  assert.equal(quotaToUndo(30 * 2 ** 30, read), 30n << 30n);
+  assert.equal(quotaToUndo("18446744073709551615", { ...read, quota_source: "explicit" }), (1n << 64n) - 1n);
 });
 
 test("what a quota will do is said before: what is free then, and what the disk has above its reserve", () => {
