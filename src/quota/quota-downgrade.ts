@@ -1,7 +1,7 @@
 // Takes `quota_config.json` back to the form of a Grove without limits of files.
 import { join } from "node:path";
 import { writeFileAtomic } from "#os/atomic-file.ts";
-import { formatQuotas, readGeneration } from "./quota-file.ts";
+import { formatQuotas, readGeneration } from "./quota-format.ts";
 import { QUOTA_FILE } from "./quota-store.ts";
 
 /** Drops the inode limits of a stopped node; the quotas stay. Returns the number of users who had one. */

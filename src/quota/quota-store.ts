@@ -5,7 +5,7 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import { DEFAULT_INODE_LIMIT, DEFAULT_QUOTA_BYTES, IDS_PER_ROOT, U64_MAX } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { previousGeneration, removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
-import { formatQuotas, NO_ENTRIES, type QuotaEntries, readGeneration } from "./quota-file.ts";
+import { formatQuotas, NO_ENTRIES, type QuotaEntries, readGeneration } from "./quota-format.ts";
 
 /** SetQuota calls that may wait for the write of the file; more are answered OVERLOADED. */
 export const QUOTA_SETS_WAITING = 256;

@@ -1,4 +1,4 @@
-// Reads and writes the format of `quota_config.json` (spec 2.1).
+// The text of `quota_config.json`: reading and writing its two schemas (spec 2.1).
 import { readFile } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
 import { parse64, parseU64, stringify64 } from "#base/json64.ts";
