@@ -7,7 +7,6 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { z } from "zod";
 import { type LogFields, silentLogger } from "#base/log.ts";
-import { COOKIE_NAME } from "#console/http/credentials.ts";
 import {
   CACHED_URL_MAX_LENGTH,
   CACHED_URLS_MAX,
@@ -15,6 +14,7 @@ import {
   sendReady,
 } from "#console/http/response-cache.ts";
 import { type App, sendJson } from "#console/http/route.ts";
+import { COOKIE_NAME } from "#console/http/session-cookie.ts";
 import { type Answer, type AppUnderTest, type Ask, startApp } from "./app.fixture.ts";
 import type { AppDeps } from "./app.ts";
 

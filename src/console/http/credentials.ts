@@ -1,9 +1,8 @@
 // Finds a request's token: the first of header, cookie and query decides, even when wrong (spec 4.2, T12).
 import type { IncomingHttpHeaders } from "node:http";
 import { fastifyCookie as cookies } from "@fastify/cookie";
+import { COOKIE_NAME } from "./session-cookie.ts";
 
-/** Name of the cookie (spec 2.4). */
-export const COOKIE_NAME = "svc_admin_token";
 /** Name of the query parameter (decision T12). */
 export const QUERY_NAME = "token";
 

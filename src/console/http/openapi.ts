@@ -5,6 +5,7 @@ import { z } from "zod";
 import { VERSION } from "#base/version.ts";
 import { problem } from "#wire/webapi/problem.ts";
 import type { App } from "./route.ts";
+import { COOKIE_NAME } from "./session-cookie.ts";
 
 /** The three places of a token in order of precedence (spec 4.2). */
 const OPERATOR = [{ bearer: [] }, { cookie: [] }, { query: [] }] as const;
@@ -38,7 +39,7 @@ export async function addOpenApi(app: App): Promise<void> {
       components: {
         securitySchemes: {
           bearer: { type: "http", scheme: "bearer" },
-          cookie: { type: "apiKey", in: "cookie", name: "svc_admin_token" },
+          cookie: { type: "apiKey", in: "cookie", name: COOKIE_NAME },
           query: { type: "apiKey", in: "query", name: "token" },
         },
       },

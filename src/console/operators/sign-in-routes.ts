@@ -5,13 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AuditAct } from "#base/audit-act.ts";
 import { isGroveError } from "#base/errors.ts";
-import { ADMIN_SESSION_LIFETIME_MS } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress } from "#base/network.ts";
 import { VERSION } from "#base/version.ts";
-import { COOKIE_NAME } from "#console/http/credentials.ts";
 import { factsOf, isForeign } from "#console/http/guard.ts";
 import { type App, type OperatorSession, operatorOf, ProblemError, viewerOf } from "#console/http/route.ts";
+import { COOKIE_NAME, clearSessionCookie, setSessionCookie } from "#console/http/session-cookie.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
 import {
   allLoggedOut,
@@ -59,7 +58,7 @@ export function signInRoutes(app: App, deps: SignInDeps): void {
       schema: {
         operationId: "login",
         summary: "Sign in as an operator",
-        description: "Sets the cookie svc_admin_token; its value also counts as a bearer token.",
+        description: `Sets the cookie ${COOKIE_NAME}; its value also counts as a bearer token.`,
         tags,
         body: loginRequest,
         response: { 200: loginReply },
@@ -164,7 +163,7 @@ function sessionRoutes(app: App, deps: SignInDeps): void {
         request: request.id,
         detail: { sessions: ended },
       });
-      reply.clearCookie(COOKIE_NAME, { ...COOKIE, secure: factsOf(request).isSecure });
+      clearSessionCookie(reply, factsOf(request).isSecure);
       return { ended };
     },
   );
@@ -234,15 +233,9 @@ export function openSession(
     request: request.id,
     detail: { address },
   });
-  reply.setCookie(COOKIE_NAME, token, {
-    ...COOKIE,
-    secure: isSecure,
-    maxAge: ADMIN_SESSION_LIFETIME_MS / 1_000,
-  });
+  setSessionCookie(reply, token, isSecure);
   return session;
 }
-
-const COOKIE = { httpOnly: true, path: "/", sameSite: "lax" } as const;
 
 /** Refuses requests before the password is checked. */
 function requireAllowed(deps: SignInDeps, request: FastifyRequest): void {
@@ -281,7 +274,7 @@ function logout(deps: SignInDeps, request: FastifyRequest, reply: FastifyReply):
     deps.log.info("signed_out", { address: viewer.address, session: viewer.session.id });
     deps.audit({ act: "operator.close", actor: viewer.session.id, subject: "console", request: request.id });
   }
-  reply.clearCookie(COOKIE_NAME, { ...COOKIE, secure: factsOf(request).isSecure });
+  clearSessionCookie(reply, factsOf(request).isSecure);
   return { authenticated: false };
 }
 
