@@ -118,7 +118,7 @@ class Lab {
     if (draw < 30 || this.#list.live.length === 0) this.#create(userOf(random.below(USERS)));
     else if (draw < 70) this.#check(this.#someLive(), random.chance(0.9) ? undefined : "10.9.9.9");
     else if (draw < 80) this.#checkDead();
-    else if (draw < 86) this.#touch(this.#someLive());
+    else if (draw < 86) this.#check(this.#someLive(), undefined);
     else if (draw < 92) this.#end(this.#someLive());
     else if (draw < 94) this.#endAll(userOf(random.below(USERS)));
     else if (draw < 96) this.#table.sweep();
@@ -191,11 +191,6 @@ class Lab {
   #checkDead(): void {
     const { dead } = this.#list;
     if (dead.length > 0) this.#check(this.#random.pick(dead), undefined);
-  }
-
-  #touch(one: Listed): void {
-    this.#table.touch(this.#sessionOf(one));
-    one.usedMs = this.#list.nowMs;
   }
 
   #end(one: Listed): void {

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { Code } from "#wire/framing/status.ts";
 import {
   bytesOf,
@@ -263,6 +264,25 @@ test("a session that ends stops its upload at the next chunk (spec 3.4, 5.3)", a
   assert.deepEqual([refused.code, refused.reason], [Code.UNAUTHENTICATED, "SESSION_UNKNOWN"]);
   const again = await node.signIn(user.email);
   assert.equal((await again.call.listDir({ path: "/" })).entries.length, 0);
+});
+
+test("each chunk of an upload counts as use of its session, so that a long one never idles out (spec 3.4)", async () => {
+  const clock = new ManualClock();
+  const timed = await startTestNode({ clock });
+  try {
+    const user = await timed.signIn("slow@example.com");
+    const upload = async function* (): AsyncGenerator<UploadPart> {
+      yield header("/f", { size: 4_000n, sizeKnown: true });
+      for (let sent = 0; sent < 4_000; sent += 1_000) {
+        clock.advance(14 * 60_000);
+        yield chunk(sent, randomBytes(1_000));
+        await until(() => timed.node.telemetry.counts().bytesWritten === BigInt(sent + 1_000));
+      }
+    };
+    assert.equal((await user.upload(upload())).bytesWritten, 4_000n);
+  } finally {
+    await timed.stop();
+  }
 });
 
 test("an upload that waits for a client whose session has run out is given up, and holds nothing (spec 3.4)", async () => {

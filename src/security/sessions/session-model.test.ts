@@ -23,7 +23,7 @@ interface ModelSession {
 
 type Step =
   | { readonly do: "create"; readonly user: number; readonly address: number }
-  | { readonly do: "check" | "touch" | "end"; readonly which: number; readonly address: number }
+  | { readonly do: "check" | "end"; readonly which: number; readonly address: number }
   | { readonly do: "endAll"; readonly user: number }
   | { readonly do: "sweep" | "list" }
   | { readonly do: "advance" | "jump" | "sleep"; readonly ms: number };
@@ -35,7 +35,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant("create" as const), user, address }) },
   {
     weight: 5,
-    arbitrary: fc.record({ do: fc.constantFrom("check" as const, "touch" as const), which, address }),
+    arbitrary: fc.record({ do: fc.constant("check" as const), which, address }),
   },
   fc.record({ do: fc.constant("end" as const), which, address }),
   fc.record({ do: fc.constant("endAll" as const), user }),
@@ -130,7 +130,7 @@ function playCreate(one: { user: number; address: number }, table: SessionTable,
 }
 
 function playOnSession(
-  one: { do: "check" | "touch" | "end"; which: number; address: number },
+  one: { do: "check" | "end"; which: number; address: number },
   table: SessionTable,
   model: Model,
 ): void {
@@ -145,9 +145,6 @@ function playOnSession(
       expected,
     );
     if (expected === "ok") session.usedMs = model.nowMs;
-  } else if (one.do === "touch") {
-    table.touch(session.session);
-    if (session.state === "live") session.usedMs = model.nowMs;
   } else {
     table.end(session.session);
     if (session.state === "live") session.state = "SESSION_UNKNOWN";

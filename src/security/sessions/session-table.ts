@@ -168,7 +168,7 @@ export class SessionTable {
   }
 
   /**
-   * Returns the session of a token and counts that as use. Throws SESSION_MISSING, SESSION_UNKNOWN,
+   * Returns the session of a token and counts that as use, at each call and each chunk of an upload. Throws SESSION_MISSING, SESSION_UNKNOWN,
    * SESSION_IDLE, SESSION_EXPIRED, SESSION_EVICTED, or IP_MISMATCH, which keeps the session (spec 3.4, 5.3).
    */
   check(token: string | undefined, address: string): Session {
@@ -191,13 +191,6 @@ export class SessionTable {
     }
     this.#use(entry, nowMs);
     return entry;
-  }
-
-  /** Counts as use of a live session; an ended one stays ended (spec 3.4: each upload chunk). */
-  touch(session: Session): void {
-    const entry = asEntry(session);
-    const nowMs = this.#ageClock.nowMs();
-    if (entry.isOpen && !this.#endIfOver(entry, nowMs)) this.#use(entry, nowMs);
   }
 
   /** True while the session is live; a stream checks it at every chunk and stops when it is not. */
