@@ -85,7 +85,7 @@ export const attackBugs: readonly PlantedBug[] = [
     rigs: ["unproven"],
     edits: [
       {
-        file: "src/fileserver/operations/upload-watch.ts",
+        file: "src/fileserver/operations/abandoned-streams.ts",
         from: "coming instanceof Promise ? await this.#whileLive(caller, coming) : coming",
         to: "await coming",
       },

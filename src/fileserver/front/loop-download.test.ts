@@ -100,7 +100,7 @@ function download(context: TestContext, outlet: Outlet, damaged?: number) {
       },
     } as unknown as SlicedWriter<typeof DownloadResponseSchema>,
     caller,
-    watch: { over: (_caller, _pump, run) => run() },
+    abandoned: { watch: (_caller, _pump, run) => run() },
     takeLarge: () => {
       places++;
       return () => places--;

@@ -10,8 +10,8 @@ import type { FileContent, LentChunk } from "#storage/contract/file-content.ts";
 import type { CallLink } from "#wire/grpc/call-context.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import type { AbandonedStreams } from "./abandoned-streams.ts";
 import type { Caller } from "./caller.ts";
-import type { UploadWatch } from "./upload-watch.ts";
 
 type Writer = SlicedWriter<typeof DownloadResponseSchema>;
 
@@ -23,7 +23,7 @@ export interface DistantPumpDeps {
   readonly writer: Writer;
   readonly caller: Caller;
   /** Ends a chunk in the middle when its session ends. */
-  readonly watch: Pick<UploadWatch, "over">;
+  readonly abandoned: Pick<AbandonedStreams, "watch">;
   /** Takes a place among the large reads, if there is one. */
   readonly takeLarge: () => (() => void) | undefined;
 }
@@ -67,14 +67,14 @@ export class DistantPump {
 
   /** Sends the bytes from offset to chunkEnd, which lie in one chunk; those up to end may be read ahead. */
   async send(offset: number, chunkEnd: number, end: number): Promise<void> {
-    const { content, writer, signal, watch, caller } = this.#deps;
+    const { content, writer, signal, abandoned, caller } = this.#deps;
     if (content.isSmall) {
       const bytes = await content.readBlock(offset);
       const written = writer.slice(bytes.subarray(0, chunkEnd - offset));
       if (written !== true) await written;
       return;
     }
-    await watch.over(caller, this, () => this.#sendChunk(offset, chunkEnd, end));
+    await abandoned.watch(caller, this, () => this.#sendChunk(offset, chunkEnd, end));
     if (this.#reason !== undefined) throw this.#reason;
     signal.throwIfAborted();
   }

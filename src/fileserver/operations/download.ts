@@ -13,6 +13,7 @@ import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { CallContext } from "#wire/grpc/handler.ts";
 import type { SlicedWriter } from "#wire/grpc/sliced.ts";
 import type { DownloadRequest, DownloadResponseSchema } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import type { AbandonedStreams } from "./abandoned-streams.ts";
 import { type Access, existingFile, noLongerShared, type Reached } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { requireEtag } from "./changes.ts";
@@ -21,7 +22,6 @@ import { DistantPump } from "./distant-pump.ts";
 import { countDownload } from "./link-transfers.ts";
 import { attrAt } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
-import type { UploadWatch } from "./upload-watch.ts";
 
 type Writer = SlicedWriter<typeof DownloadResponseSchema>;
 
@@ -34,7 +34,7 @@ export interface DownloadDeps {
   readonly slots: StreamSlots;
   readonly stalls: StallWatch;
   readonly largeReads: LargeReads;
-  readonly watch: UploadWatch;
+  readonly abandoned: AbandonedStreams;
   readonly log: Logger;
 }
 
@@ -58,7 +58,7 @@ export function sendDownload(
         opened(deps, caller, request),
       );
       const { link } = context;
-      const { watch } = deps;
+      const { abandoned } = deps;
       const requireLive = () => {
         if (!caller.isLive()) caller.renew();
       };
@@ -66,7 +66,7 @@ export function sendDownload(
       const pump =
         link === undefined
           ? new Pump(content, writer, { requireLive, takeLarge })
-          : new DistantPump({ link, signal: context.signal, content, writer, caller, watch, takeLarge });
+          : new DistantPump({ link, signal: context.signal, content, writer, caller, abandoned, takeLarge });
       deps.stalls.add(pump);
       try {
         const sent = writer.message({ part: { case: "attr", value: attrAt(reached, file) } }, 0);

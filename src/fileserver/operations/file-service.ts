@@ -31,6 +31,7 @@ import { groupNameOf, groupPrincipal } from "#security/policy/group.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
+import { AbandonedStreams } from "./abandoned-streams.ts";
 import { Access } from "./access.ts";
 import type { CallerTables } from "./caller.ts";
 import { Changes } from "./changes.ts";
@@ -59,7 +60,6 @@ import { ShareOperations } from "./share-operations.ts";
 import { TrashOperations } from "./trash-operations.ts";
 import { TrashReaper } from "./trash-reaper.ts";
 import type { UploadDeps } from "./upload.ts";
-import { UploadWatch } from "./upload-watch.ts";
 import { type UserDeps, UserOperations } from "./user-operations.ts";
 
 /** Dependencies of the service. */
@@ -161,7 +161,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
   const meter = new OperationMeter({ telemetry, clock });
   const changes = new Changes({ ledger, usage, audit: deps.audit });
   const stalls = new StallWatch(clock);
-  const watch = new UploadWatch(clock);
+  const abandoned = new AbandonedStreams(clock);
   const reaper = reaperOver(deps, { changes, usage });
   const removals = new RemovedUserReaper({
     ...deps,
@@ -190,9 +190,9 @@ export function createFileService(deps: FileServiceDeps): FileService {
     properties: new PropertyOperations({ properties: storage.properties, access, locks, changes, meter }),
     explanations: new ExplainOperations({ storage, access, locks, ledger, meter, clock }),
     ...accounts,
-    uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), watch, turns, resumable },
+    uploads: { ...core, quotas: deps.quotas, telemetry, slots: slots(), abandoned, turns, resumable },
     resumable,
-    downloads: { ...reads, slots: slots(), stalls, watch, largeReads: new LargeReads() },
+    downloads: { ...reads, slots: slots(), stalls, abandoned, largeReads: new LargeReads() },
     callers: { sessions: deps.sessions, doors: deps.doors, visits, peers: deps.doorPeers },
     state: deps.state,
     usage,
@@ -204,7 +204,7 @@ export function createFileService(deps: FileServiceDeps): FileService {
     async stop() {
       stalls.stop();
       visits.stop();
-      watch.stop();
+      abandoned.stop();
       resumable.stop();
       await Promise.all([reaper.stop(), removals.stop()]);
     },

@@ -19,6 +19,7 @@ import type {
   UploadRequestSchema,
   UploadResponse,
 } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
+import type { AbandonedStreams } from "./abandoned-streams.ts";
 import { type Access, noLongerShared, type Reached, type Slot } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
@@ -40,7 +41,6 @@ import {
   requireOffset,
   type UploadRequest,
 } from "./upload-request.ts";
-import type { UploadWatch } from "./upload-watch.ts";
 
 /** Dependencies of uploads. */
 export interface UploadDeps {
@@ -53,7 +53,7 @@ export interface UploadDeps {
   readonly meter: OperationMeter;
   readonly telemetry: NodeTelemetry;
   readonly slots: StreamSlots;
-  readonly watch: UploadWatch;
+  readonly abandoned: AbandonedStreams;
   readonly turns: UploadLease;
   readonly resumable: Pick<ResumableOperations, "own" | "drop">;
   readonly audit: AuditSink;
@@ -78,7 +78,7 @@ export function receiveUpload(
   const elsewhere = link && new UploadElsewhere(link, signal);
   return deps.meter.later("write", () =>
     deps.slots.run(caller.identity.username, async () => {
-      const first = headerOf(await deps.watch.first(caller, source.next()));
+      const first = headerOf(await deps.abandoned.first(caller, source.next()));
       return receiveDrop(deps.storage.links, caller, first, (header) =>
         header.uploadId === ""
           ? receivePlain(deps, caller, header, { source, signal, elsewhere })
@@ -106,7 +106,7 @@ async function receivePlain(
   }
   const upload = await againWhenRowsCome(() => new Upload(deps, caller, fromHeader(header), { elsewhere }));
   try {
-    await deps.watch.over(caller, upload, () => upload.receive(source));
+    await deps.abandoned.watch(caller, upload, () => upload.receive(source));
     if (!header.sizeKnown) await refuseIfCancelled(signal);
     return await upload.commit();
   } catch (error) {
@@ -145,7 +145,7 @@ async function receiveResumable(
     upload = current;
     if (takenOver !== undefined) current.giveUp(takenOver);
     try {
-      await deps.watch.over(caller, current, () => current.receive(source));
+      await deps.abandoned.watch(caller, current, () => current.receive(source));
       return await current.commit();
     } catch (error) {
       if (isGroveError(error, ...UPLOAD_ENDING_CODES)) await current.abort(error);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
-import { UPLOAD_HEADER_TIMEOUT_MS } from "#fileserver/operations/upload-watch.ts";
+import { UPLOAD_HEADER_TIMEOUT_MS } from "#fileserver/operations/abandoned-streams.ts";
 import { until } from "#testing/until.ts";
 import { Code } from "#wire/framing/status.ts";
 import {
