@@ -50,17 +50,16 @@ export class LogReader {
   }
 
   /**
-   * The last lines of a service on a node; `lines` is clamped to 10 to 1000. Throws ActionRefusal for too
-   * many concurrent reads; failures of the node are in the result.
+   * The last lines of a service on a node, 10 to 1000 of them; `logTailQuery` clamps. Throws ActionRefusal for
+   * too many concurrent reads; failures of the node are in the result.
    */
   async tail(nodeId: string, service: Service, lines: number): Promise<ReadLog> {
     if (this.#tails >= LOG_TAILS_MAX)
       throw new ActionRefusal("busy", `${LOG_TAILS_MAX} logs are being read already`);
     this.#tails++;
     try {
-      const wanted = Math.min(Math.max(lines, LOG_LINES_MIN), LOG_LINES_MAX);
-      if (this.#deps.local.has(nodeId, service)) return await this.#tailHere(nodeId, service, wanted);
-      return await this.#tailThere(await this.#deps.nodeOf(nodeId), service, wanted);
+      if (this.#deps.local.has(nodeId, service)) return await this.#tailHere(nodeId, service, lines);
+      return await this.#tailThere(await this.#deps.nodeOf(nodeId), service, lines);
     } finally {
       this.#tails--;
     }

@@ -21,9 +21,7 @@ export function logRoutes(app: App, actionService: ActionService): void {
     },
     async (request, reply) => {
       const { node, service, lines } = request.query;
-      const { tail, result } = await refusing(
-        actionService.tail(node, service, lines === undefined ? LOG_LINES_DEFAULT : Number(lines)),
-      );
+      const { tail, result } = await refusing(actionService.tail(node, service, lines ?? LOG_LINES_DEFAULT));
       if (result.state === "unreachable")
         throw new ProblemError("NODE_OFFLINE", result.message ?? "not reached");
       if (result.state === "timed_out")

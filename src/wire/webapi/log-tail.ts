@@ -1,5 +1,6 @@
 // The last lines of a service's log on a node, and later ones (spec 4.1, decision D10).
 import { z } from "zod";
+import { LOG_LINES_MAX, LOG_LINES_MIN } from "#base/limits.ts";
 import { SERVICES } from "./action-request.ts";
 
 /** One line. In log files only lines of Grove's own services have time and priority. */
@@ -14,13 +15,14 @@ export const logLine = z.object({
 /** One line, as sent. */
 export type LogLine = z.infer<typeof logLine>;
 
-/** The query of GET /api/logs/tail; lines out of range are clamped. */
+/** The query of GET /api/logs/tail; lines beyond 10 to 1000 are clamped here (spec 4.1, 8). */
 export const logTailQuery = z.strictObject({
   node: z.string().min(1).max(128),
   service: z.enum(SERVICES),
   lines: z
     .string()
     .regex(/^-?\d{1,9}$/, "a whole number")
+    .transform((text) => Math.min(Math.max(Number(text), LOG_LINES_MIN), LOG_LINES_MAX))
     .optional(),
 });
 
