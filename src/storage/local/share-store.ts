@@ -13,6 +13,7 @@ import type {
   UserPaths,
 } from "#storage/contract/storage.ts";
 import { FLAG_HAS_GRANTS } from "#storage/metadata/schema.ts";
+import { type ShareRow, usersLetIn } from "#storage/metadata/share-resolution.ts";
 import { atOrBelow } from "#storage/metadata/share-rows.ts";
 import type { SnapshotTables } from "#storage/metadata/snapshot-reader.ts";
 import { CHAIN_MAX } from "#storage/metadata/unit-of-work.ts";
@@ -118,24 +119,22 @@ export class LocalShares implements ShareStorage {
     this.#knownCount = 0;
   }
 
-  usersOf(id: InodeId): string[] | undefined {
+  #rowsOn(id: InodeId): ShareRow[] {
+    return this.#atInode.all(id) as unknown as ShareRow[];
+  }
+
+  usersOf(id: InodeId): readonly string[] | undefined {
     return this.#tables.read(() => {
-      const users = new Set<string>();
-      // The nearest row of a user decides.
-      const decided = new Set<string>();
+      const granted: InodeId[] = [];
       let at = id;
       for (let level = 0; level < CHAIN_MAX; level++) {
         const row = this.#place.get(at) as [InodeId | null, string, number] | undefined;
         if (row === undefined) return undefined;
         const [parentId, name, flags] = row;
-        if ((flags & FLAG_HAS_GRANTS) !== 0) {
-          for (const [user, excluded] of this.#atInode.all(at) as unknown as [string, number][]) {
-            if (excluded === 0 && !decided.has(user)) users.add(user);
-            decided.add(user);
-          }
-        }
+        if ((flags & FLAG_HAS_GRANTS) !== 0) granted.push(at);
         // Of all inodes without a parent only a root's own directory has an empty name.
-        if (parentId === null) return name === "" ? [...users].toSorted() : undefined;
+        if (parentId === null)
+          return name === "" ? usersLetIn(granted.toReversed(), (at) => this.#rowsOn(at)) : undefined;
         at = parentId;
       }
       return undefined;
@@ -172,7 +171,7 @@ export class LocalShares implements ShareStorage {
   at(inodeIds: readonly InodeId[]): OwnShare[] {
     return this.#tables.read(() =>
       inodeIds.flatMap((inodeId) =>
-        (this.#atInode.all(inodeId) as unknown as [string, number][]).map(([username, excluded]) => ({
+        this.#rowsOn(inodeId).map(([username, excluded]) => ({
           inodeId,
           username,
           isExcluded: excluded === 1,

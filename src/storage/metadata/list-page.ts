@@ -7,6 +7,7 @@ import type { ListPage, ListQuery, OwnShares } from "#storage/contract/storage.t
 import { COLUMNS, type EntryRow, entryHasGrants, entryInode, type Row } from "./inode-columns.ts";
 import { pageToken, sortOf } from "./page-token.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
+import type { ShareRow } from "./share-resolution.ts";
 import { CHAIN_MAX } from "./unit-of-work.ts";
 
 /** Largest directory that is listed in another order than by name. */
@@ -18,8 +19,6 @@ export const INODE_BY_ID: string = `SELECT ${COLUMNS} FROM inode WHERE id = ?`;
 /** Reads the shares on an inode, by username. */
 export const SHARES_OF_INODE =
   "SELECT username, excluded FROM share_grant WHERE inode_id = ? ORDER BY username";
-/** A row of these columns. */
-export type ShareRow = [username: string, excluded: number];
 
 /** The rows of a page, plus one when more follow, and the shares on the entries themselves. */
 export interface PageRows {

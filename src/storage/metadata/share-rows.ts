@@ -6,6 +6,7 @@ import { joinPath } from "#base/names.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { InodeRows } from "./inode-rows.ts";
 import { FLAG_HAS_GRANTS } from "./schema.ts";
+import { isLetIn } from "./share-resolution.ts";
 import type { DirectoryState, Ledger, RootState } from "./unit-of-work.ts";
 
 /** One grant or exclusion and its place. An inode has at most one of the two for a user. */
@@ -71,13 +72,11 @@ export class ShareRows {
     return row.excluded === 1 ? "exclusion" : "grant";
   }
 
-  /** True when the nearest of the user's rows on a chain, the deepest directory first, is a grant. */
+  /** True when the rows on a chain, the deepest directory first, let the user in. */
   letsIn(chain: readonly DirectoryState[], username: string): boolean {
-    for (const { id, flags } of chain) {
-      const found = (flags & FLAG_HAS_GRANTS) === 0 ? undefined : this.at(id, username);
-      if (found !== undefined) return found === "grant";
-    }
-    return false;
+    return isLetIn(chain, ({ id, flags }) =>
+      (flags & FLAG_HAS_GRANTS) === 0 ? undefined : this.at(id, username),
+    );
   }
 
   /**

@@ -28,12 +28,12 @@ import {
   type ReadInode,
   reachable,
   SHARES_OF_INODE,
-  type ShareRow,
 } from "./list-page.ts";
 import { type ListingOrder, listingSql } from "./listing-sql.ts";
 import { DEPARTED } from "./moved-roots.ts";
 import { readPageToken, sortOf } from "./page-token.ts";
 import { KIND_DIRECTORY, openReader } from "./schema.ts";
+import { type ShareRow, usersLetIn } from "./share-resolution.ts";
 import { isBrokenDatabase } from "./sqlite-errors.ts";
 import { TrashReader } from "./trash-reader.ts";
 
@@ -193,7 +193,8 @@ export class SnapshotReader {
         this.#remember(parent.inode.id, name, child);
         parent = child;
       }
-      return { root: cached.root, chain, missing: names.slice(depth), shared: this.#usernames(granted) };
+      const shared = usersLetIn(granted, this.#sharesOn);
+      return { root: cached.root, chain, missing: names.slice(depth), shared };
     });
   }
 
@@ -346,6 +347,8 @@ export class SnapshotReader {
     }
   }
 
+  readonly #sharesOn = (id: InodeId): ShareRow[] => this.#grants.all(id) as unknown as ShareRow[];
+
   readonly #row: ReadInode = (id) => this.#inode.get(id) as Row | undefined;
 
   #ownerOf(id: InodeId): string | undefined {
@@ -361,19 +364,6 @@ export class SnapshotReader {
     const usage = { liveBytes, trashBytes, stagingBytes, fileCount, liveInodes, trashInodes };
     this.owners.set(number, owner);
     return { owner, rootId, directoryId, accessVersion, lockVersion, lockCount, usage };
-  }
-
-  /** Users with access through a chain of inodes with share rows; the deepest row decides. */
-  #usernames(inodeIds: readonly InodeId[]): readonly string[] {
-    if (inodeIds.length === 0) return [];
-    const users = new Set<string>();
-    for (const id of inodeIds) {
-      for (const [username, excluded] of this.#grants.all(id) as unknown as ShareRow[]) {
-        if (excluded === 0) users.add(username);
-        else users.delete(username);
-      }
-    }
-    return [...users].toSorted();
   }
 
   #listing(order: ListingOrder): StatementSync {
