@@ -13,7 +13,7 @@ import { openKnownNodesFile } from "#metaserver/process/known-nodes-file.ts";
 import { type RunningMetaServer, startMetaServer } from "#metaserver/process/meta-server.ts";
 import { openTicketSigner } from "#metaserver/process/ticket-signer.ts";
 import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { Heard } from "./heard.ts";
 import { type Network, network } from "./network.ts";

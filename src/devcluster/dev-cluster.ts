@@ -10,7 +10,7 @@ import { writePrivateFile } from "#os/private-file.ts";
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { ensureDoorCertificate, ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
-import { DEFAULT_REDIRECT_URI } from "#security/identity/settings.ts";
+import { DEFAULT_REDIRECT_URI } from "#security/identity/sign-in-variables.ts";
 import { type ClusterDocument, ClusterFile } from "./cluster-file.ts";
 import { readOrMakeState, writeState } from "./demo-state.ts";
 import { waitForLastRun } from "./last-run.ts";

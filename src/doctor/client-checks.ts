@@ -10,7 +10,7 @@ import { findPortOwner } from "#client/signin/port-owner.ts";
 import type { Profile } from "#client/signin/profile.ts";
 import { NAME_THE_AUTHORITY, providerFetch } from "#client/signin/provider-trust.ts";
 import { isPlain } from "#client/signin/server-address.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { servedCertificateCheck } from "./certificates.ts";

@@ -15,7 +15,7 @@ import { parseAddresses } from "#client/signin/profile.ts";
 import { providerFetch, readProviderAuthority } from "#client/signin/provider-trust.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { storeUrl } from "#metaserver/directory/store-url.ts";
-import { type Environment, readIdentitySettings } from "#security/identity/settings.ts";
+import { type Environment, readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { engineSettings } from "#storage/engine/engine-settings.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";

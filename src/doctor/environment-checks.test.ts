@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Environment } from "#security/identity/settings.ts";
+import type { Environment } from "#security/identity/sign-in-variables.ts";
 import { environmentFindings } from "./environment-checks.ts";
 
 const HASH = createHash("sha256").update("a long one").digest("hex");

@@ -6,7 +6,7 @@ import {
   type Environment,
   type IdentitySettings,
   readIdentitySettings,
-} from "#security/identity/settings.ts";
+} from "#security/identity/sign-in-variables.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 
 /** Checks the variables of an environment; it must be the one that the servers are started with. */

@@ -4,7 +4,7 @@ import { ClientError } from "#client/terminal/client-error.ts";
 import { SIGN_IN_WAIT_MS } from "#client/terminal/limits.ts";
 import { askSecret } from "#client/terminal/prompt.ts";
 import { note, type Terminal } from "#client/terminal/terminal.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { openBrowser } from "./browser.ts";
 import { CallbackServer } from "./callback-server.ts";
 import { type SignInStart, startSignIn } from "./code-exchange.ts";

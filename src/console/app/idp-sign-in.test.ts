@@ -17,7 +17,7 @@ import {
   signToken,
   startProvider,
 } from "#security/identity/provider.fixture.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, startTestConsole, tokenOf } from "./console.fixture.ts";

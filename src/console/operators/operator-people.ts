@@ -6,7 +6,7 @@ import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import { readPrivateFile } from "#os/private-file.ts";
 import { createCodeFlow } from "#security/identity/code-flow.ts";
 import type { CodeFlow } from "#security/identity/code-flow-types.ts";
-import { type IdentitySettings } from "#security/identity/settings.ts";
+import { type IdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { createTokenVerifier, type TokenVerifier } from "#security/identity/token-verifier.ts";
 
 /** Length limit of the list of subjects. */

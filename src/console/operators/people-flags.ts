@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { systemRandom } from "#base/random.ts";
 import { readPem } from "#security/authority/tls-material.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { type OperatorPeople, openOperatorPeople } from "./operator-people.ts";
 
 /** Values of the flags. */

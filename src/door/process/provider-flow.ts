@@ -5,7 +5,7 @@ import { createAuthorityFetch } from "#os/authority-fetch.ts";
 import { readPem } from "#security/authority/tls-material.ts";
 import { createCodeFlow } from "#security/identity/code-flow.ts";
 import type { CodeFlow } from "#security/identity/code-flow-types.ts";
-import { type Environment, readIdentitySettings } from "#security/identity/settings.ts";
+import { type Environment, readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 
 /** A session at a door may share and make links for a while after its sign-in, which is therefore a new one. */
 const SIGN_IN_MAX_AGE_S = 300;

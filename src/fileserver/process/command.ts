@@ -33,7 +33,7 @@ import {
   writeNodeRole,
 } from "#security/authority/node-role.ts";
 import { readPem, tlsPathsOf } from "#security/authority/tls-material.ts";
-import { type IdentitySettings, readIdentitySettings } from "#security/identity/settings.ts";
+import { type IdentitySettings, readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { type EngineFlags, engineSettings } from "#storage/engine/engine-settings.ts";
 import { withEngineFlags } from "./engine-flags.ts";
 import { startFileServer } from "./file-server.ts";

@@ -5,7 +5,7 @@ import type { Random } from "#base/random.ts";
 import type { DiskSpace } from "#fileserver/control/meta-link.ts";
 import type { TlsSource } from "#fileserver/control/node-certificate.ts";
 import type { ServiceLimits } from "#fileserver/operations/service-limits.ts";
-import type { IdentitySettings } from "#security/identity/settings.ts";
+import type { IdentitySettings } from "#security/identity/sign-in-variables.ts";
 import type { RecountSettings } from "#storage/contract/recount-types.ts";
 import type { ScrubSettings } from "#storage/contract/scrub-types.ts";
 import type { EngineSettings } from "#storage/engine/engine-settings.ts";

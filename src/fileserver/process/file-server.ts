@@ -29,7 +29,7 @@ import { knownUserStates } from "#fileserver/operations/user-operations.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
 import { AuditLog } from "#security/audit/audit-log.ts";
 import type { KnownGroups } from "#security/identity/known-groups.ts";
-import { requireServable } from "#security/identity/settings.ts";
+import { requireServable } from "#security/identity/sign-in-variables.ts";
 import { SubjectRegistry } from "#security/identity/subject-registry.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import { USER_STATES_FILE, UserStateStore } from "#security/identity/user-state-store.ts";

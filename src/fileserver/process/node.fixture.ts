@@ -2,7 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "#base/clock.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { Metadata } from "#wire/framing/metadata.ts";
 import { StatusError } from "#wire/framing/status.ts";

@@ -7,7 +7,7 @@ import type { ServingState } from "#fileserver/operations/serving-state.ts";
 import { TRASH_RETENTION_MS } from "#fileserver/operations/trash-reaper.ts";
 import type { StatusServer } from "#os/status-server.ts";
 import type { AuditLog } from "#security/audit/audit-log.ts";
-import type { IdentitySettings } from "#security/identity/settings.ts";
+import type { IdentitySettings } from "#security/identity/sign-in-variables.ts";
 import type { SecurityEvents } from "#telemetry/security-events.ts";
 
 /** What is read anew at each request. */

@@ -1,7 +1,7 @@
 // The administrator's password as this node was started with it (T9, T10).
 import type { Logger } from "#base/log.ts";
 import { type AdminPassword, createAdminPassword } from "#security/identity/admin-password.ts";
-import type { IdentitySettings } from "#security/identity/settings.ts";
+import type { IdentitySettings } from "#security/identity/sign-in-variables.ts";
 
 /** The settings that decide over it. */
 export interface PasswordPath {

@@ -5,7 +5,7 @@ import { ADMIN_HASH_FAILURE_WINDOW_MS, ADMIN_HASH_FAILURES_PER_WINDOW } from "#b
 import { SlidingWindow } from "#base/sliding-window.ts";
 import { createAdminPassword } from "#security/identity/admin-password.ts";
 import { PasswordPath, type PasswordPathDeps } from "#security/identity/password-path.ts";
-import type { IdentitySettings } from "#security/identity/settings.ts";
+import type { IdentitySettings } from "#security/identity/sign-in-variables.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { CallContext } from "#wire/grpc/handler.ts";
 import { admitPerson, type PersonEntryDeps } from "./subject-gate.ts";

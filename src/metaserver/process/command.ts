@@ -21,7 +21,11 @@ import type { StatusServer } from "#os/status-server.ts";
 import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
 import { readPem } from "#security/authority/tls-material.ts";
 import { doorTokens } from "#security/identity/door-tokens.ts";
-import { type IdentitySettings, readIdentitySettings, requireServable } from "#security/identity/settings.ts";
+import {
+  type IdentitySettings,
+  readIdentitySettings,
+  requireServable,
+} from "#security/identity/sign-in-variables.ts";
 import { createTokenVerifier } from "#security/identity/token-verifier.ts";
 import type { ListenAddress } from "#wire/grpc/server.ts";
 import { administratorsOf } from "./administrator.ts";

@@ -9,7 +9,7 @@ import { type LogFields, type Logger, silentLogger } from "#base/log.ts";
 import { systemRandom } from "#base/random.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
-import { readIdentitySettings } from "#security/identity/settings.ts";
+import { readIdentitySettings } from "#security/identity/sign-in-variables.ts";
 import { createTokenVerifier, type TokenVerifier } from "#security/identity/token-verifier.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Code, StatusError } from "#wire/framing/status.ts";

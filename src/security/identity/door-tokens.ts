@@ -1,6 +1,6 @@
 // ID tokens of people who sign in at doors: doors have a client id of their own, which FileServers refuse.
 import { GroveError } from "#base/errors.ts";
-import type { IdentitySettings } from "./settings.ts";
+import type { IdentitySettings } from "./sign-in-variables.ts";
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierDeps } from "./token-verifier.ts";
 
 /** Their verifier by IDP_DOOR_CLIENT_ID; undefined without it. Throws BAD_ARGUMENT for FileServers' own client id. */

@@ -21,7 +21,7 @@ export function providerOptions(
       if (!isAnswer(answer.status)) throw unavailable(`answered with status ${answer.status}`);
       return Response.json(jsonObject(answer), { status: answer.status });
     },
-    // A provider on this machine, as of `grove up`; settings.ts warns of any other.
+    // A provider on this machine, as of `grove up`; sign-in-variables.ts warns of any other.
     // oxlint-disable-next-line typescript/no-deprecated
     [oauth.allowInsecureRequests]: new URL(deps.issuer).protocol === "http:",
   };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
-import { readIdentitySettings, requireServable } from "./settings.ts";
+import { readIdentitySettings, requireServable } from "./sign-in-variables.ts";
 
 test("nothing set gives the specification's defaults (spec 5.9)", () => {
   for (const env of [
