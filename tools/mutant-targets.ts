@@ -16,6 +16,10 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
     "src/console/alerts/alert-state-machine.test.ts",
     "src/console/alerts/hidden-facts.test.ts",
   ],
+  "src/console/alerts/alert-visibility.ts": [
+    "src/console/alerts/alert-texts.test.ts",
+    "src/console/alerts/hidden-facts.test.ts",
+  ],
   "src/console/alerts/alert-state-machine.ts": [
     "src/console/alerts/alert-state-machine.test.ts",
     "src/console/alerts/hidden-facts.test.ts",

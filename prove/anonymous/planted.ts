@@ -27,12 +27,12 @@ export const anonymousBugs: readonly PlantedBug[] = [
       {
         file: "src/console/alerts/alert-list.ts",
         from: 'if (audience === "visitor" && !isPublic(alert)) {',
-        to: 'if (audience === "visitor" && !isPublic(alert) && ALERT_KINDS[alert.type].hidden !== "users") {',
+        to: 'if (audience === "visitor" && !isPublic(alert) && ALERT_VISIBILITY[alert.type].hidden !== "users") {',
       },
       {
         file: "src/console/alerts/alert-list.ts",
-        from: 'import type { Alert } from "./alert.ts";',
-        to: 'import type { Alert } from "./alert.ts";\nimport { ALERT_KINDS } from "./alert-kinds.ts";',
+        from: "import { isCounted, isPublic } from",
+        to: "import { ALERT_VISIBILITY, isCounted, isPublic } from",
       },
     ],
   },

@@ -3,7 +3,8 @@ import type { Audience } from "#base/audience.ts";
 import { ALERTS_PAGE_MAX } from "#base/limits.ts";
 import type { AlertRecord, AlertType, Severity } from "#wire/webapi/alert.ts";
 import type { Alert } from "./alert.ts";
-import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+import { publicRecordOf, recordOf } from "./alert-record.ts";
+import { isCounted, isPublic } from "./alert-visibility.ts";
 
 /** A filter of alerts; undefined fields filter nothing. */
 export interface AlertFilter {

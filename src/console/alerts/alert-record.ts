@@ -1,8 +1,8 @@
 // The two forms of an alert: complete for operators, an allow-list for visitors (spec 2.6, 5.8.4, D11).
 import type { AlertRecord } from "#wire/webapi/alert.ts";
 import type { Alert, AlertDetail } from "./alert.ts";
-import { ALERT_KINDS } from "./alert-kinds.ts";
 import { textOf } from "./alert-texts.ts";
+import { ALERT_VISIBILITY, isPublic } from "./alert-visibility.ts";
 
 /** The record as operators see it. */
 export function recordOf(alert: Alert): AlertRecord {
@@ -21,7 +21,7 @@ export function recordOf(alert: Alert): AlertRecord {
  * for alerts hidden from visitors (spec 5.8.4, D22).
  */
 export function publicRecordOf(full: Alert): AlertRecord | undefined {
-  const { publicDetail, hidesValue, hidesKey } = ALERT_KINDS[full.type];
+  const { publicDetail, hidesValue, hidesKey } = ALERT_VISIBILITY[full.type];
   const alert = hidesKey === true ? { ...full, key: full.type } : full;
   if (publicDetail === undefined || !isPublic(alert)) return undefined;
   const detail: Record<string, string | number> = {};
@@ -31,20 +31,6 @@ export function publicRecordOf(full: Alert): AlertRecord | undefined {
   }
   const { value: _value, threshold: _threshold, ...rest } = alert;
   return frameOf(hidesValue === true ? rest : alert, detail, undefined);
-}
-
-/** True when visitors see alerts like this one. */
-export function isPublic(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
-  return (
-    ALERT_KINDS[alert.type].hidden === undefined && alert.username === undefined && alert.isOfUsers !== true
-  );
-}
-
-/** True when visitors see only the count, which depends on neither users nor attempts. */
-export function isCounted(alert: Pick<Alert, "type" | "username" | "isOfUsers">): boolean {
-  return (
-    ALERT_KINDS[alert.type].hidden === "opening" && alert.username === undefined && alert.isOfUsers !== true
-  );
 }
 
 /** The fields of both forms, made from nothing but the arguments. */

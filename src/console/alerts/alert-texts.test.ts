@@ -5,8 +5,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ALERT_TYPES, type AlertType, alertRecord, SEVERITIES } from "#wire/webapi/alert.ts";
 import type { Alert } from "./alert.ts";
-import { ALERT_KINDS } from "./alert-kinds.ts";
-import { isCounted, isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+import { publicRecordOf, recordOf } from "./alert-record.ts";
+import { ALERT_VISIBILITY, isCounted, isPublic } from "./alert-visibility.ts";
 
 const BARE: Alert = {
   id: "01K5YDWV000000000000000000",
@@ -150,7 +150,7 @@ test("docs/reference.md lists the types that visitors do not see, with the reaso
     [...types.matchAll(/[a-z_]+/g)].map(([type]) => `${type} ${reason.split(" ").at(-1)} ${counted}`),
   );
   const inCode = ALERT_TYPES.flatMap((type) => {
-    const { hidden } = ALERT_KINDS[type];
+    const { hidden } = ALERT_VISIBILITY[type];
     return hidden === undefined ? [] : [`${type} ${hidden} ${isCounted({ ...BARE, type }) ? "yes" : "no"}`];
   });
   assert.deepEqual(listed.toSorted(), inCode.toSorted());

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { systemRandom } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
 import type { AlertType, Severity } from "#wire/webapi/alert.ts";
-import { ALERT_KINDS } from "./alert-kinds.ts";
+import { ALERT_VISIBILITY } from "./alert-visibility.ts";
 
 /** Facts that texts are made from. */
 export type AlertDetail = Readonly<Record<string, string | number>>;
@@ -46,7 +46,7 @@ export const RANKS: Readonly<Record<Severity, number>> = { info: 0, warning: 1, 
  */
 export function alertId(alert: Omit<Alert, "id" | "revision">): string {
   const { key, type, severity, raisedCount, isRecovery, raisedAtMs } = alert;
-  if (ALERT_KINDS[type].hidesKey === true) return ulid({ wallMs: () => raisedAtMs }, systemRandom);
+  if (ALERT_VISIBILITY[type].hidesKey === true) return ulid({ wallMs: () => raisedAtMs }, systemRandom);
   const digest = createHash("sha256").update(JSON.stringify([key, type, severity, raisedCount, isRecovery]));
   const bytes = digest.digest();
   return ulid({ wallMs: () => raisedAtMs }, { bytes: (count) => bytes.subarray(0, count) });

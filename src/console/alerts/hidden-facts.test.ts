@@ -6,8 +6,9 @@ import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { type Alert, alertId } from "./alert.ts";
 import { summarizeAlerts } from "./alert-list.ts";
-import { isPublic, publicRecordOf, recordOf } from "./alert-record.ts";
+import { publicRecordOf, recordOf } from "./alert-record.ts";
 import { AlertStore, momentOf } from "./alert-store.ts";
+import { isPublic } from "./alert-visibility.ts";
 import { metaServerConditions } from "./metaserver-rule.ts";
 import { metaServerAt, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
 

@@ -1,6 +1,6 @@
 // Keeps the newest resolved alerts, visible and hidden ones apart, for at most 30 days (D11).
 import type { Alert } from "./alert.ts";
-import { isPublic } from "./alert-record.ts";
+import { isPublic } from "./alert-visibility.ts";
 
 /**
  * Resolved alerts that are kept of those that visitors see, and as many of the hidden ones, so that neither
