@@ -6,8 +6,8 @@ import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { textOf } from "#console/alerts/alert-texts.ts";
 import { nodeConditions } from "#console/alerts/node-rules.ts";
+import { ListedUsersLimit } from "#console/cluster/listed-users-limit.ts";
 import { NodeDocument } from "#console/cluster/node-document.ts";
-import { UserAllowance } from "#console/cluster/user-allowance.ts";
 import { driftFinding } from "#doctor/host-checks.ts";
 import { startTestNode, type TestNode } from "#fileserver/process/node.fixture.ts";
 import { PASS_START_DELAY_MS } from "#fileserver/process/store-watch.ts";
@@ -26,7 +26,7 @@ async function look(node: TestNode): Promise<{
 }> {
   const answer = await fetch(`http://127.0.0.1:${node.node.metricsPort}/metrics`);
   const text = await answer.text();
-  const reading = new NodeDocument("n1", new UserAllowance()).read({
+  const reading = new NodeDocument("n1", new ListedUsersLimit()).read({
     body: Buffer.from(text),
     etag: undefined,
   });

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { documentText } from "#base/fake-nodes.fixture.ts";
 import type { NodeReading } from "#console/cluster/cluster-state.ts";
+import { ListedUsersLimit } from "#console/cluster/listed-users-limit.ts";
 import { NodeDocument } from "#console/cluster/node-document.ts";
 import type { NodeAnswer } from "#console/cluster/node-http.ts";
-import { UserAllowance } from "#console/cluster/user-allowance.ts";
 import type { NodeMetrics } from "#telemetry/metrics-document.ts";
 import { metricsDifference, metricsJson } from "#telemetry/metrics-json.ts";
 import { UserMaps, type UserReadings } from "#telemetry/user-maps.ts";
@@ -45,7 +45,7 @@ test("whatever changes, is lost or restarts, two consoles know by differences wh
         return maps;
       };
       let maps = started();
-      const consoles = [0, 1].map((at) => new NodeDocument(`n${at}`, new UserAllowance()));
+      const consoles = [0, 1].map((at) => new NodeDocument(`n${at}`, new ListedUsersLimit()));
       for (const next of steps) {
         if (next.kind === "restart") maps = started();
         if (next.kind === "change") {
@@ -61,7 +61,7 @@ test("whatever changes, is lost or restarts, two consoles know by differences wh
         const answer = answerTo(path, maps);
         if (next.kind === "lost") continue;
         if (answer.body.includes("users_since")) differences++;
-        const whole = new NodeDocument("fresh", new UserAllowance());
+        const whole = new NodeDocument("fresh", new ListedUsersLimit());
         const [merged, wanted] = [document.read(answer), whole.read(answerTo("/metrics", maps))];
         assert.deepEqual(comparable(merged), comparable(wanted));
       }

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { documentText, fakeUsers } from "#base/fake-nodes.fixture.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
+import { ListedUsersLimit } from "./listed-users-limit.ts";
 import { NodeDocument } from "./node-document.ts";
 import type { NodeAnswer } from "./node-http.ts";
-import { UserAllowance } from "./user-allowance.ts";
 
-const fresh = (): NodeDocument => new NodeDocument("n1", new UserAllowance());
+const fresh = (): NodeDocument => new NodeDocument("n1", new ListedUsersLimit());
 const textOf = (wish: Parameters<typeof documentText>[0]): NodeAnswer => ({
   body: Buffer.from(documentText(wish)),
   etag: undefined,
@@ -23,8 +23,8 @@ test("users near their quota are read whichever users are listed, and whatever r
   assert.deepEqual([nearQuota?.storage.get(full.name), nearQuota?.limit.get(full.name)], [99n, 100n]);
   assert.deepEqual(invalidFields, []);
   // No room for the lists of all users, and for two near users at most.
-  const allowance = new UserAllowance(0, 2);
-  const [one, two] = [new NodeDocument("n1", allowance), new NodeDocument("n2", allowance)];
+  const listedUsers = new ListedUsersLimit(0, 2);
+  const [one, two] = [new NodeDocument("n1", listedUsers), new NodeDocument("n2", listedUsers)];
   const body = (near: number): NodeAnswer => textOf({ users: fakeUsers(300), near: fakeUsers(near) });
   const beside = one.read(body(2));
   assert.deepEqual([beside.perUserStorage.size, beside.nearQuota?.storage.size], [0, 2]);

@@ -4,13 +4,13 @@ import { test } from "node:test";
 import { documentText, fakeUsers } from "#base/fake-nodes.fixture.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
+import { CONSOLE_USERS_PER_NODE_FREE, ListedUsersLimit } from "./listed-users-limit.ts";
 import { NodeDocument } from "./node-document.ts";
 import { PollError } from "./poll-error.ts";
-import { CONSOLE_USERS_PER_NODE_FREE, UserAllowance } from "./user-allowance.ts";
 
 const [ONE, TWO] = ["users-0123456789abcdef-1", "users-0123456789abcdef-2"];
 const SINCE_ONE = `/metrics?since=${ONE}`;
-const fresh = (allowance = new UserAllowance()): NodeDocument => new NodeDocument("n1", allowance);
+const fresh = (listedUsers = new ListedUsersLimit()): NodeDocument => new NodeDocument("n1", listedUsers);
 
 function whole(
   document: NodeDocument,
@@ -111,7 +111,7 @@ test("differences add no more users than a document may list, nor than the conso
   whole(document, ONE, { users: fakeUsers(half) });
   assert.throws(() => difference(document, `,"per_user_quota":{${entries("b", half + 1)}}`), PollError);
   const free = CONSOLE_USERS_PER_NODE_FREE;
-  const crowded = fresh(new UserAllowance(free));
+  const crowded = fresh(new ListedUsersLimit(free));
   whole(crowded, ONE, { users: fakeUsers(free) });
   const refused = difference(crowded, `,"per_user_detail":{"one-more@x":{}}`);
   assert.equal(refused.perUserStorage.size, 0);

@@ -5,10 +5,10 @@ import fc from "fast-check";
 import { documentText, type FakeUser, fakeUsers } from "#base/fake-nodes.fixture.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
+import { CONSOLE_USERS_PER_NODE_FREE, ListedUsersLimit } from "./listed-users-limit.ts";
 import { NodeDocument } from "./node-document.ts";
 import type { NodeAnswer } from "./node-http.ts";
 import { PollError } from "./poll-error.ts";
-import { CONSOLE_USERS_PER_NODE_FREE, UserAllowance } from "./user-allowance.ts";
 
 const U64_MAX = 2n ** 64n - 1n;
 
@@ -229,8 +229,8 @@ test("a document of invalid names alone is no answer, after the first thousand o
 });
 
 test("users beyond what the console keeps are not taken, and give their room back (M-05)", () => {
-  const allowance = new UserAllowance(1_000);
-  const documents = ["n1", "n2"].map((id) => new NodeDocument(id, allowance));
+  const listedUsers = new ListedUsersLimit(1_000);
+  const documents = ["n1", "n2"].map((id) => new NodeDocument(id, listedUsers));
   const [one, two] = documents;
   assert.ok(one !== undefined && two !== undefined);
   assert.equal(one.read(bodyOf(700)).perUserStorage.size, 700);
@@ -243,7 +243,7 @@ test("users beyond what the console keeps are not taken, and give their room bac
     two.read(bodyOf(CONSOLE_USERS_PER_NODE_FREE)).perUserStorage.size,
     CONSOLE_USERS_PER_NODE_FREE,
   );
-  allowance.release("n1");
+  listedUsers.release("n1");
   assert.equal(two.read(bodyOf(1_000)).perUserStorage.size, 1_000);
 });
 
@@ -323,7 +323,7 @@ test("random bytes in an honest document never do worse than cost the answer or 
 });
 
 function testDocument(): NodeDocument {
-  return new NodeDocument("n1", new UserAllowance());
+  return new NodeDocument("n1", new ListedUsersLimit());
 }
 
 function answer(body: string | Buffer, etag?: string): NodeAnswer {

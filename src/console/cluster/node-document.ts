@@ -4,9 +4,9 @@ import { parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
 import { readSingleFields, type SingleFields } from "./document-fields.ts";
+import type { ListedUsersLimit } from "./listed-users-limit.ts";
 import type { NodeAnswer } from "./node-http.ts";
 import { PollError } from "./poll-error.ts";
-import type { UserAllowance } from "./user-allowance.ts";
 
 import {
   isObject,
@@ -42,15 +42,15 @@ interface Content {
 /** Reads one node's answers, poll after poll. */
 export class NodeDocument {
   readonly #nodeId: string;
-  readonly #allowance: UserAllowance;
+  readonly #listedUsers: ListedUsersLimit;
   #maps: Maps = {};
   /** Version of the answer that the maps are from; undefined unless all of them were kept as they came. */
   #version: string | undefined;
   #asked: string | undefined;
 
-  constructor(nodeId: string, allowance: UserAllowance) {
+  constructor(nodeId: string, listedUsers: ListedUsersLimit) {
     this.#nodeId = nodeId;
-    this.#allowance = allowance;
+    this.#listedUsers = listedUsers;
   }
 
   /**
@@ -111,9 +111,9 @@ export class NodeDocument {
   /** Makes the reading; keeps maps for which there is room, and the version if they are all of the answer. */
   #take({ fields, maps }: Content, version: string | undefined): NodeReading {
     const size = (name: UserMapName): number => maps[name]?.users.size ?? 0;
-    const fits = this.#allowance.claim(this.#nodeId, Math.max(...LIST_NAMES.map(size)));
+    const fits = this.#listedUsers.claim(this.#nodeId, Math.max(...LIST_NAMES.map(size)));
     const fitsNear =
-      this.#allowance.near?.claim(this.#nodeId, Math.max(...NEAR_MAP_NAMES.map(size))) === true;
+      this.#listedUsers.near?.claim(this.#nodeId, Math.max(...NEAR_MAP_NAMES.map(size))) === true;
     const { near_quota_storage: nearStorage, near_quota_limit: nearLimit, ...lists } = maps;
     const near = fitsNear && nearStorage && nearLimit ? { nearStorage, nearLimit } : undefined;
     this.#maps = {

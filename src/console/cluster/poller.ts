@@ -6,12 +6,12 @@ import { errorText, type Logger } from "#base/log.ts";
 import { systemFraction } from "#base/random.ts";
 import type { NodeReading, SecurityEvent } from "./cluster-state.ts";
 import type { ClusterStateStore } from "./cluster-state-store.ts";
+import { ListedUsersLimit } from "./listed-users-limit.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import { NodeDocument } from "./node-document.ts";
 import type { NodeHttp, NodeTarget } from "./node-http.ts";
 import { PollError } from "./poll-error.ts";
 import { SecurityEventFeed } from "./security-event-feed.ts";
-import { UserAllowance } from "./user-allowance.ts";
 
 /** Largest delay of a poll after its due time (decision D24: jittered). */
 const POLL_JITTER_MS = 100;
@@ -61,7 +61,7 @@ const EVENLY = 0.618_033_988_749_895;
 /** Polls all nodes that it is given. */
 export class Poller {
   readonly #deps: PollerDeps;
-  readonly #allowance = new UserAllowance();
+  readonly #listedUsers = new ListedUsersLimit();
   readonly #nodes = new Map<string, PolledNode>();
   readonly #endChanges: () => void;
   readonly #counts = { answered: 0, failed: 0, missed: 0 };
@@ -71,7 +71,7 @@ export class Poller {
   constructor(deps: PollerDeps) {
     this.#deps = deps;
     this.#endChanges = deps.clusterState.onChange((id) => {
-      if (deps.clusterState.node(id) === undefined) this.#allowance.release(id);
+      if (deps.clusterState.node(id) === undefined) this.#listedUsers.release(id);
     });
   }
 
@@ -110,7 +110,7 @@ export class Poller {
     const phase = (this.#added++ * EVENLY) % 1;
     const node: PolledNode = {
       id,
-      document: new NodeDocument(id, this.#allowance),
+      document: new NodeDocument(id, this.#listedUsers),
       feed: new SecurityEventFeed(),
       eventsRead: undefined,
       dueMs: this.#deps.clock.steadyMs() + phase * POLL_INTERVAL_MS,

@@ -1,4 +1,4 @@
-// Limits how many users of all nodes the console keeps (M-05).
+// The limit of users whom nodes may list to the console, all nodes together (M-05).
 import { CONSOLE_USERS_MAX } from "./cluster-state.ts";
 
 /**
@@ -13,16 +13,16 @@ export const CONSOLE_USERS_PER_NODE_FREE = 200;
  * Limits the users of all nodes together, so that a malicious node cannot fill the memory. Users near their
  * quota count apart.
  */
-export class UserAllowance {
+export class ListedUsersLimit {
   /** For users near their quota, so that the lists of all users leave room for alerts. */
-  readonly near: UserAllowance | undefined;
+  readonly near: ListedUsersLimit | undefined;
   readonly #max: number;
   readonly #claims = new Map<string, number>();
   #total = 0;
 
   constructor(max: number = CONSOLE_USERS_MAX, nearMax: number | null = CONSOLE_NEAR_USERS_MAX) {
     this.#max = max;
-    this.near = nearMax === null ? undefined : new UserAllowance(nearMax, null);
+    this.near = nearMax === null ? undefined : new ListedUsersLimit(nearMax, null);
   }
 
   /** Claims room for a node's users in place of its earlier claim; false, and no claim, without room. */
