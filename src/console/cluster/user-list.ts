@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import { stringify64 } from "#base/json64.ts";
-import { DEFAULT_QUOTA_BYTES, POLL_INTERVAL_MS } from "#base/limits.ts";
+import { POLL_INTERVAL_MS } from "#base/limits.ts";
 import type { UserRow } from "#wire/webapi/user.ts";
 import {
   type ClusterState,
@@ -13,10 +13,11 @@ import {
 } from "./cluster-state.ts";
 import type { DecidedUsers } from "./decided-users.ts";
 import type { HomeNodes } from "./home-nodes.ts";
+import { quotaInEffect, sourceOfQuota } from "./quota-in-effect.ts";
 import { SortedOrder } from "./sorted-order.ts";
 import { inTimeSlices } from "./time-slices.ts";
 import { compareNames, compareUsage, cursorBehind, parseCursor, type UsersQuery } from "./user-query.ts";
-import { type MergedUser, quotaInEffect, userRowOf } from "./user-row.ts";
+import { type MergedUser, userRowOf } from "./user-row.ts";
 
 /** Bytes of finished pages that are cached until the list of users changes. */
 const USERS_PAGES_KEPT_BYTES = 16_777_216;
@@ -229,12 +230,18 @@ export class UserList {
       const { inodes, ...quota } = ahead;
       return { nodeId, usedBytes, ...quota, detail: detail && inodes ? { ...detail, ...inodes } : detail };
     }
-    return { nodeId, usedBytes, quotaBytes, source: sourceOf(quotaBytes, detail), detail };
+    return {
+      nodeId,
+      usedBytes,
+      quotaBytes,
+      source: sourceOfQuota(quotaBytes, detail?.quotaExplicit),
+      detail,
+    };
   }
 
   #pending(username: string, nodeId: string): Finding {
     const ahead = this.#aheadOf(username, nodeId);
-    const unknown = { quotaBytes: DEFAULT_QUOTA_BYTES, source: "pending" as const };
+    const unknown = { quotaBytes: quotaInEffect(undefined), source: "pending" as const };
     const { quotaBytes, source } = ahead ?? unknown;
     return { nodeId, usedBytes: 0n, quotaBytes, source, detail: undefined };
   }
@@ -296,11 +303,6 @@ function hasMoved(known: MergedUser, finding: Finding): boolean {
 
 function shareOf({ usedBytes, quotaBytes }: Finding): number {
   return Number(usedBytes) / Number(quotaBytes);
-}
-
-function sourceOf(quotaBytes: bigint, detail: UserDetail | undefined): "explicit" | "default" {
-  const isExplicit = detail?.quotaExplicit ?? quotaBytes !== DEFAULT_QUOTA_BYTES;
-  return isExplicit ? "explicit" : "default";
 }
 
 type Matcher = (user: MergedUser) => boolean;

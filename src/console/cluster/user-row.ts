@@ -1,7 +1,6 @@
 // One row of the user list: what is known of a root and how it is shown (decision D5, spec 5.9).
 
 import { toJson64 } from "#base/json64.ts";
-import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
 import { quotaPercent } from "#base/quota-share.ts";
 import { usageLevel } from "#base/usage-level.ts";
 import type { UserRow } from "#wire/webapi/user.ts";
@@ -57,9 +56,4 @@ export function userRowOf(
 function limitSource(isExplicit: boolean | null | undefined): UserRow["inode_limit_source"] {
   if (isExplicit === null || isExplicit === undefined) return null;
   return isExplicit ? "explicit" : "default";
-}
-
-/** The quota in effect for a node's report: none and zero mean the default (spec 2.1). */
-export function quotaInEffect(reported: bigint | undefined): bigint {
-  return reported === undefined || reported === 0n ? DEFAULT_QUOTA_BYTES : reported;
 }

@@ -5,11 +5,10 @@ import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { toJson64 } from "#base/json64.ts";
-import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
+import { quotaInEffect } from "#console/cluster/quota-in-effect.ts";
 import type { UserList } from "#console/cluster/user-list.ts";
-import { quotaInEffect } from "#console/cluster/user-row.ts";
 import { type OperatorSession, ProblemError } from "#console/http/route.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { Code, codeName } from "#wire/framing/status.ts";
@@ -87,7 +86,7 @@ export class QuotaService {
   async #change(requested: QuotaRequest): Promise<QuotaChanged> {
     const node = await homeNodeOf(this.#deps, requested.username);
     const known = await this.#deps.users.find(requested.username);
-    const previousBytes = known?.quotaBytes ?? DEFAULT_QUOTA_BYTES;
+    const previousBytes = quotaInEffect(known?.quotaBytes);
     let inodeLimit: number;
     try {
       inodeLimit = await this.#ask(node, requested);
