@@ -31,7 +31,7 @@ import { TrustedProxies } from "#os/client-address.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
 import type { SettingsReply } from "#wire/webapi/settings.ts";
 import { makeApp } from "./app.ts";
-import { type ConsoleParts, openParts } from "./console-parts.ts";
+import { type BackgroundParts, openParts } from "./background-parts.ts";
 import { type OperatorGate, openGate } from "./operator-gate.ts";
 
 /** Requests a second from one address without a session, and its burst (D17). */
@@ -93,7 +93,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
 export interface BuiltConsole {
   readonly app: App;
   readonly gate: OperatorGate;
-  readonly parts: ConsoleParts;
+  readonly parts: BackgroundParts;
 }
 
 /**
@@ -143,7 +143,7 @@ interface Joined {
   readonly options: ConsoleOptions;
   readonly gate: OperatorGate;
   readonly metrics: ConsoleMetrics;
-  readonly parts: ConsoleParts;
+  readonly parts: BackgroundParts;
 }
 
 function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
@@ -197,7 +197,7 @@ function plugRoutes(app: App, { options, gate, metrics, parts }: Joined): void {
 
 function settingsOf(
   options: ConsoleOptions,
-  { watch, metaServers }: Pick<ConsoleParts, "watch" | "metaServers">,
+  { watch, metaServers }: Pick<BackgroundParts, "watch" | "metaServers">,
 ): SettingsReply {
   const { state, readAtWallMs } = watch.addresses.store;
   return {

@@ -1,4 +1,4 @@
-// The console's background parts: polls, history, alerts, the live stream, the audit log.
+// The background parts of the console: polls, history, alerts, the live stream, the audit log.
 import { join } from "node:path";
 import { Notifier } from "#console/alerts/notifier.ts";
 import type { UserNotices } from "#console/alerts/user-notices.ts";
@@ -37,7 +37,7 @@ import { AuditLog } from "#security/audit/audit-log.ts";
 import type { OperatorGate } from "./operator-gate.ts";
 
 /** The parts that routes use. */
-export interface ConsoleParts {
+export interface BackgroundParts {
   /** The console's own log. */
   readonly audit: AuditLog;
   /** The gathered lines of all nodes and of the console. */
@@ -72,7 +72,7 @@ export async function openParts(
   gate: OperatorGate,
   metrics: ConsoleMetrics,
   ends: AsyncDisposableStack,
-): Promise<ConsoleParts> {
+): Promise<BackgroundParts> {
   const { clock, log, random, directory, dataFolder } = options;
   ends.defer(holdFolder(dataFolder));
   const audit = await AuditLog.open({ dataFolder, clock, log });
@@ -152,7 +152,7 @@ function holdFolder(folder: string): () => void {
 
 function openMaintenance(
   { clock, log, pausePlacement }: ConsoleOptions,
-  { notifier, audit }: Pick<ConsoleParts, "notifier" | "audit">,
+  { notifier, audit }: Pick<BackgroundParts, "notifier" | "audit">,
 ): MaintenanceService {
   return new MaintenanceService({
     maintenanceStore: notifier.maintenance,
@@ -171,7 +171,7 @@ function openWatch(
     maintenance,
     locks,
     drained,
-  }: Pick<ConsoleParts, "notifier" | "maintenance"> & {
+  }: Pick<BackgroundParts, "notifier" | "maintenance"> & {
     locks: NodeLocks;
     drained: DrainedNodes;
   },
@@ -200,7 +200,9 @@ function openWatch(
 async function openAlerts(
   { clock, log, directory, dataFolder, certificateDaysLeft }: ConsoleOptions,
   gate: OperatorGate,
-  parts: Pick<ConsoleParts, "notifier" | "history" | "watch" | "metaServers"> & { readonly homes: HomeNodes },
+  parts: Pick<BackgroundParts, "notifier" | "history" | "watch" | "metaServers"> & {
+    readonly homes: HomeNodes;
+  },
   ends: AsyncDisposableStack,
 ): Promise<AlertService> {
   const { notifier, history, watch, metaServers, homes } = parts;
@@ -225,9 +227,9 @@ async function openAlerts(
 
 async function openGathering(
   options: ConsoleOptions,
-  parts: Pick<ConsoleParts, "audit" | "watch" | "alerts"> & { readonly homes: HomeNodes },
+  parts: Pick<BackgroundParts, "audit" | "watch" | "alerts"> & { readonly homes: HomeNodes },
   ends: AsyncDisposableStack,
-): Promise<Pick<ConsoleParts, "auditCopies" | "gathering" | "userNotices">> {
+): Promise<Pick<BackgroundParts, "auditCopies" | "gathering" | "userNotices">> {
   const { clock, log, dataFolder, store } = options;
   const { audit, watch, alerts, homes } = parts;
   const userNotices = await openUserNotices(options, { cluster: watch.clusterState, homes, alerts }, ends);
@@ -254,9 +256,9 @@ async function openGathering(
 
 function openUsers(
   { clock, log, directory, nodeAuthority }: ConsoleOptions,
-  { audit, history, watch }: Pick<ConsoleParts, "audit" | "history" | "watch">,
+  { audit, history, watch }: Pick<BackgroundParts, "audit" | "history" | "watch">,
   homes: HomeNodes,
-): Pick<ConsoleParts, "users" | "quotas" | "userStates" | "userTrash"> {
+): Pick<BackgroundParts, "users" | "quotas" | "userStates" | "userTrash"> {
   const decided = new DecidedUsers({ clock, log, directory });
   const users = new UserList({
     clock,
@@ -299,7 +301,7 @@ function openUsers(
 
 async function openMoves(
   { clock, log, random, directory, dataFolder, store, withNodeStore: withStore }: ConsoleOptions,
-  parts: Pick<ConsoleParts, "audit" | "watch" | "users"> & { readonly drained: DrainedNodes },
+  parts: Pick<BackgroundParts, "audit" | "watch" | "users"> & { readonly drained: DrainedNodes },
   ends: AsyncDisposableStack,
 ): Promise<RootMoveService> {
   const { audit, watch, users, drained } = parts;
@@ -323,7 +325,7 @@ async function openMoves(
 function openLive(
   { clock, log }: ConsoleOptions,
   { sessions }: OperatorGate,
-  { history, watch, alerts, users }: Pick<ConsoleParts, "history" | "watch" | "alerts" | "users">,
+  { history, watch, alerts, users }: Pick<BackgroundParts, "history" | "watch" | "alerts" | "users">,
 ): { views: ClusterViews; hub: Hub; end: () => void } {
   const views = new ClusterViews({
     cluster: watch.clusterState,
