@@ -30,9 +30,9 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/console/alerts/resolved-alerts.ts": ["src/console/alerts/resolved-alerts.test.ts"],
   "src/console/alerts/node-rules.ts": ["src/console/alerts/rules.test.ts"],
-  "src/console/alerts/quota-watch.ts": ["src/console/alerts/rules.test.ts"],
-  "src/console/alerts/restart-watch.ts": ["src/console/alerts/rules.test.ts"],
-  "src/console/alerts/security-watch.ts": [
+  "src/console/alerts/quota-rule.ts": ["src/console/alerts/rules.test.ts"],
+  "src/console/alerts/restart-rule.ts": ["src/console/alerts/rules.test.ts"],
+  "src/console/alerts/security-rule.ts": [
     "src/console/alerts/rules.test.ts",
     "src/console/alerts/hidden-facts.test.ts",
   ],
@@ -127,7 +127,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
         "this.#lastSteadyMs.delete(key); → ;",
         "if (count === 0) this.#userAlerts.delete(nodeId); → if (false) this.#userAlerts.delete(nodeId);",
       ],
-      "src/console/alerts/quota-watch.ts": [
+      "src/console/alerts/quota-rule.ts": [
         "if (near?.size === 0) this.#near.delete(nodeId); → if (false) this.#near.delete(nodeId);",
         "if (near?.size === 0) this.#near.delete(nodeId); → if (near?.size === 0) ;",
       ],
@@ -167,7 +167,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "the quick way and the long one find the same",
     mutants: {
-      "src/console/alerts/quota-watch.ts": [
+      "src/console/alerts/quota-rule.ts": [
         "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (Number(usedBytes) <= Number(quotaBytes) * FAR_SHARE) return;",
         "if (Number(usedBytes) < Number(quotaBytes) * FAR_SHARE) return; → if (false) return;",
       ],
@@ -221,7 +221,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
     reason:
       "it is set before it is looked at: steps are linked, there are ten failures when there is something to tell, an alert begins before it ends",
     mutants: {
-      "src/console/alerts/security-watch.ts": ["#hasNews = false; → #hasNews = true;"],
+      "src/console/alerts/security-rule.ts": ["#hasNews = false; → #hasNews = true;"],
       "src/console/alerts/tracked-alert.ts": [
         "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 1, endsAtMs: 0 };",
         "const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 0 }; → const nothing = { told: undefined, isAcked: false, startsAtMs: 0, endsAtMs: 1 };",

@@ -11,7 +11,7 @@ import {
 } from "./alert-state-machine.ts";
 import type { Condition, Moment, Occurrence } from "./condition.ts";
 import { gradeOf } from "./node-rules.ts";
-import { quotaLevel } from "./quota-watch.ts";
+import { quotaLevel } from "./quota-rule.ts";
 import { ALERT_KEPT_MS, ALERTS_RESOLVED_KEPT } from "./resolved-alerts.ts";
 
 const START: Moment = { wallMs: 1_790_000_000_000, steadyMs: 1_000 };

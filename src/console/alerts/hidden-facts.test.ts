@@ -10,7 +10,7 @@ import { publicRecordOf, recordOf } from "./alert-record.ts";
 import { AlertStore, momentOf } from "./alert-store.ts";
 import { isPublic } from "./alert-visibility.ts";
 import { metaServerConditions } from "./metaserver-rule.ts";
-import { metaServerAt, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
+import { metaServerAt, type ReportedEvent, SecurityRule } from "./security-rule.ts";
 
 const RAISED_MS = 1_790_000_000_000;
 const BARE: Alert = {
@@ -92,13 +92,13 @@ test("a mock token that a MetaServer was offered names that MetaServer, one of a
     ipSeen: "203.0.113.7",
     count: 1,
   };
-  const watch = new SecurityWatch(new Map());
-  const [atMeta] = watch.occurrences(metaServerAt("10.9.8.7:50050"), [event], at(0));
+  const rule = new SecurityRule(new Map());
+  const [atMeta] = rule.occurrences(metaServerAt("10.9.8.7:50050"), [event], at(0));
   assert.deepEqual(
     [atMeta?.detail?.["server"], atMeta?.nodeId],
     ["the MetaServer 10.9.8.7:50050", undefined],
   );
-  const [atNode] = watch.occurrences({ id: "n1", name: "fs-1" }, [event], at(0));
+  const [atNode] = rule.occurrences({ id: "n1", name: "fs-1" }, [event], at(0));
   assert.deepEqual([atNode?.detail?.["server"], atNode?.nodeId], [undefined, "n1"]);
   const told = recordOf({ ...BARE, type: "mock_token", nodeId: "n1", nodeName: "fs-1", value: 1 });
   assert.match(told.message, /^Fs-1 rejected 1 mock token/);
@@ -106,7 +106,7 @@ test("a mock token that a MetaServer was offered names that MetaServer, one of a
 
 test("events of a MetaServer that is not watched any more are news when it comes back; nodes are left alone", () => {
   const marks = new Map<string, string>();
-  const watch = new SecurityWatch(marks);
+  const rule = new SecurityRule(marks);
   const event: ReportedEvent = {
     id: "01",
     type: "mock_token",
@@ -116,11 +116,11 @@ test("events of a MetaServer that is not watched any more are news when it comes
     count: 1,
   };
   const places = [metaServerAt("a:1"), metaServerAt("b:1"), { id: "n1", name: "fs-1" }];
-  for (const place of places) watch.occurrences(place, [event], at(0));
-  watch.keepMetaServers(new Set(["a:1"]));
+  for (const place of places) rule.occurrences(place, [event], at(0));
+  rule.keepMetaServers(new Set(["a:1"]));
   assert.deepEqual([...marks.keys()].toSorted(), ["metaserver:a:1", "n1"]);
   assert.deepEqual(
-    places.map((place) => watch.occurrences(place, [event], at(1)).length),
+    places.map((place) => rule.occurrences(place, [event], at(1)).length),
     [0, 1, 0],
   );
 });

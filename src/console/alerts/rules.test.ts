@@ -11,9 +11,9 @@ import {
   nodeConditions,
   offlineCondition,
 } from "./node-rules.ts";
-import { QuotaWatch, quotaLevel, type UserReadings } from "./quota-watch.ts";
-import { RestartWatch } from "./restart-watch.ts";
-import { FailureWindow, loginFailures, type ReportedEvent, SecurityWatch } from "./security-watch.ts";
+import { QuotaRule, quotaLevel, type UserReadings } from "./quota-rule.ts";
+import { RestartRule } from "./restart-rule.ts";
+import { FailureWindow, loginFailures, type ReportedEvent, SecurityRule } from "./security-rule.ts";
 
 const NODE = { id: "n1", name: "fs-1" };
 const HEALTHY: NodeGauges = {
@@ -196,16 +196,16 @@ const said = (conditions: readonly Condition[]): string[] =>
   conditions.map(({ username, level }) => `${username} ${level}`);
 
 test("quota conditions are made for users near the edge, and once more when they no longer are", () => {
-  const watch = new QuotaWatch([]);
-  const at960 = watch.conditions(NODE, users({ far: 10n, near: 960n, full: 1_000n, held: 950n }));
+  const rule = new QuotaRule([]);
+  const at960 = rule.conditions(NODE, users({ far: 10n, near: 960n, full: 1_000n, held: 950n }));
   assert.deepEqual(said(at960), ["near warning", "full critical", "held hold"]);
   assert.deepEqual(at960[0]?.detail, { used_bytes: 960, quota_bytes: 1_000 });
-  assert.deepEqual(said(watch.conditions(NODE, users({ far: 10n, near: 949n, full: 1_000n, held: 950n }))), [
+  assert.deepEqual(said(rule.conditions(NODE, users({ far: 10n, near: 949n, full: 1_000n, held: 950n }))), [
     "full critical",
     "held hold",
     "near clear",
   ]);
-  assert.deepEqual(said(watch.conditions(NODE, users({ far: 10n, near: 949n, full: 1_000n, held: 950n }))), [
+  assert.deepEqual(said(rule.conditions(NODE, users({ far: 10n, near: 949n, full: 1_000n, held: 950n }))), [
     "full critical",
     "held hold",
   ]);
@@ -223,7 +223,7 @@ test("who is far from the edge is left out, and nobody else: exact to the byte w
       const used = edge < 0n ? 0n : edge;
       const level = quotaLevel(used, quota);
       const quotaOf = new Map([["bob", quota]]);
-      const found = new QuotaWatch([]).conditions(NODE, users({ bob: used }, { perUserQuota: quotaOf }));
+      const found = new QuotaRule([]).conditions(NODE, users({ bob: used }, { perUserQuota: quotaOf }));
       assert.deepEqual(said(found), level === "clear" ? [] : [`bob ${level}`]);
     }),
     {
@@ -238,71 +238,71 @@ test("who is far from the edge is left out, and nobody else: exact to the byte w
 });
 
 test("the smallest quota has an edge too (T1)", () => {
-  const watch = new QuotaWatch([]);
+  const rule = new QuotaRule([]);
   const perUserQuota = new Map([["bob", 1n]]);
-  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 1n }, { perUserQuota }))), ["bob critical"]);
-  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 0n }, { perUserQuota }))), ["bob clear"]);
+  assert.deepEqual(said(rule.conditions(NODE, users({ bob: 1n }, { perUserQuota }))), ["bob critical"]);
+  assert.deepEqual(said(rule.conditions(NODE, users({ bob: 0n }, { perUserQuota }))), ["bob clear"]);
 });
 
 test("a user who is gone is clear; one whom the node does not list, or may not tell of, is unknown", () => {
-  const watch = new QuotaWatch([{ username: "bob", nodeId: "n1" }]);
-  assert.deepEqual(watch.conditions(NODE, users({}, { usersWithheld: true })), []);
-  assert.deepEqual(watch.conditions(NODE, users({}, { usersTruncated: true })), []);
-  assert.deepEqual(said(watch.conditions(NODE, users({}))), ["bob clear"]);
-  assert.deepEqual(watch.conditions(NODE, users({})), []);
+  const rule = new QuotaRule([{ username: "bob", nodeId: "n1" }]);
+  assert.deepEqual(rule.conditions(NODE, users({}, { usersWithheld: true })), []);
+  assert.deepEqual(rule.conditions(NODE, users({}, { usersTruncated: true })), []);
+  assert.deepEqual(said(rule.conditions(NODE, users({}))), ["bob clear"]);
+  assert.deepEqual(rule.conditions(NODE, users({})), []);
 });
 
 test("a user whom two nodes claim is counted on the first, until that one lets go (M-05)", () => {
-  const watch = new QuotaWatch([]);
+  const rule = new QuotaRule([]);
   const other = { id: "n2", name: "fs-2" };
-  assert.equal(watch.conditions(NODE, users({ bob: 960n })).length, 1);
-  assert.deepEqual(watch.conditions(other, users({ bob: 2_000n })), []);
-  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 1n }))), ["bob clear"]);
-  assert.deepEqual(said(watch.conditions(other, users({ bob: 2_000n }))), ["bob critical"]);
+  assert.equal(rule.conditions(NODE, users({ bob: 960n })).length, 1);
+  assert.deepEqual(rule.conditions(other, users({ bob: 2_000n })), []);
+  assert.deepEqual(said(rule.conditions(NODE, users({ bob: 1n }))), ["bob clear"]);
+  assert.deepEqual(said(rule.conditions(other, users({ bob: 2_000n }))), ["bob critical"]);
 });
 
 test("a user is counted at home: no other node raises, keeps or ends the alert of one of them (M-05)", () => {
   const homes = new Map<string, string>();
-  const watch = new QuotaWatch([], (username) => homes.get(username));
+  const rule = new QuotaRule([], (username) => homes.get(username));
   const liar = { id: "n2", name: "fs-2" };
   homes.set("far", "n1");
-  assert.deepEqual(watch.conditions(NODE, users({ far: 10n })), [], "home or not, who is far is no news");
+  assert.deepEqual(rule.conditions(NODE, users({ far: 10n })), [], "home or not, who is far is no news");
   // While the home is unknown, the first node that reports the user counts.
-  assert.deepEqual(said(watch.conditions(liar, users({ bob: 1_000n }))), ["bob critical"]);
+  assert.deepEqual(said(rule.conditions(liar, users({ bob: 1_000n }))), ["bob critical"]);
   homes.set("bob", "n1");
-  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 960n }))), ["bob warning"]);
-  assert.deepEqual(watch.conditions(liar, users({ bob: 1_000n })), []);
-  assert.deepEqual(watch.conditions(liar, users({ bob: 1n })), []);
-  assert.deepEqual(said(watch.conditions(NODE, users({ bob: 10n }))), ["bob clear"]);
-  assert.deepEqual(watch.conditions(liar, users({ bob: 1_000n })), [], "and it never begins again");
+  assert.deepEqual(said(rule.conditions(NODE, users({ bob: 960n }))), ["bob warning"]);
+  assert.deepEqual(rule.conditions(liar, users({ bob: 1_000n })), []);
+  assert.deepEqual(rule.conditions(liar, users({ bob: 1n })), []);
+  assert.deepEqual(said(rule.conditions(NODE, users({ bob: 10n }))), ["bob clear"]);
+  assert.deepEqual(rule.conditions(liar, users({ bob: 1_000n })), [], "and it never begins again");
 });
 
 test("an alert that another node has raised ends by what the home says, or by that node's next answer", () => {
   const homes = new Map<string, string>();
-  const watch = new QuotaWatch([], (username) => homes.get(username));
+  const rule = new QuotaRule([], (username) => homes.get(username));
   const liar = { id: "n2", name: "fs-2" };
-  watch.conditions(liar, users({ bob: 1_000n, ann: 1_000n }));
+  rule.conditions(liar, users({ bob: 1_000n, ann: 1_000n }));
   homes.set("bob", "n1").set("ann", "n3");
-  const [home] = watch.conditions(NODE, users({ bob: 10n }));
+  const [home] = rule.conditions(NODE, users({ bob: 10n }));
   assert.deepEqual([home?.username, home?.level, home?.nodeId], ["bob", "clear", "n1"]);
-  assert.deepEqual(said(watch.conditions(liar, users({}, { usersWithheld: true }))), ["ann clear"]);
+  assert.deepEqual(said(rule.conditions(liar, users({}, { usersWithheld: true }))), ["ann clear"]);
 });
 
 test("a restart is seen by its time or the boot, once, and not when somebody worked on the node (D24)", () => {
-  const watch = new RestartWatch();
+  const rule = new RestartRule();
   const life = (lastRestartUnix: number | null, bootId: string | null = "b1") => ({
     lastRestartUnix,
     bootId,
   });
-  assert.equal(watch.observe(NODE, life(100), at(0)), undefined, "the first look knows of nothing before");
-  assert.equal(watch.observe(NODE, life(100), at(1)), undefined);
-  assert.deepEqual(watch.observe(NODE, life(200), at(2))?.detail, {});
-  assert.equal(watch.observe(NODE, life(null, null), at(3)), undefined, "unknown is no other life");
-  assert.equal(watch.observe(NODE, life(200), at(4)), undefined);
-  assert.deepEqual(watch.observe(NODE, life(300, "b2"), at(5))?.detail, { machine: "restarted" });
-  watch.touched("n1", at(10));
-  assert.equal(watch.observe(NODE, life(400, "b2"), at(10 + 5 * 60_000)), undefined);
-  assert.ok(watch.observe(NODE, life(500, "b2"), at(11 + 5 * 60_000)) !== undefined);
+  assert.equal(rule.observe(NODE, life(100), at(0)), undefined, "the first look knows of nothing before");
+  assert.equal(rule.observe(NODE, life(100), at(1)), undefined);
+  assert.deepEqual(rule.observe(NODE, life(200), at(2))?.detail, {});
+  assert.equal(rule.observe(NODE, life(null, null), at(3)), undefined, "unknown is no other life");
+  assert.equal(rule.observe(NODE, life(200), at(4)), undefined);
+  assert.deepEqual(rule.observe(NODE, life(300, "b2"), at(5))?.detail, { machine: "restarted" });
+  rule.touched("n1", at(10));
+  assert.equal(rule.observe(NODE, life(400, "b2"), at(10 + 5 * 60_000)), undefined);
+  assert.ok(rule.observe(NODE, life(500, "b2"), at(11 + 5 * 60_000)) !== undefined);
 });
 
 const event = (id: string, more: Partial<ReportedEvent> = {}): ReportedEvent => ({
@@ -317,17 +317,17 @@ const event = (id: string, more: Partial<ReportedEvent> = {}): ReportedEvent => 
 
 test("security events: each attempt once, growing counts by what they grew, none again after a restart (D22)", () => {
   const marks = new Map<string, string>();
-  const watch = new SecurityWatch(marks);
-  const [first] = watch.occurrences(NODE, [event("01")], at(0));
+  const rule = new SecurityRule(marks);
+  const [first] = rule.occurrences(NODE, [event("01")], at(0));
   assert.deepEqual(
     [first?.key, first?.level, first?.username, first?.count],
     ["ip_mismatch:bob@example.com", "warning", "bob@example.com", 1],
   );
-  assert.deepEqual(watch.occurrences(NODE, [event("01")], at(1)), []);
-  assert.equal(watch.occurrences(NODE, [event("01", { count: 5 })], at(2))[0]?.count, 4);
-  const [mock] = watch.occurrences(NODE, [event("02", { type: "mock_token", username: undefined })], at(3));
+  assert.deepEqual(rule.occurrences(NODE, [event("01")], at(1)), []);
+  assert.equal(rule.occurrences(NODE, [event("01", { count: 5 })], at(2))[0]?.count, 4);
+  const [mock] = rule.occurrences(NODE, [event("02", { type: "mock_token", username: undefined })], at(3));
   assert.deepEqual([mock?.key, mock?.level, mock?.username], ["mock_token:n1", "critical", undefined]);
-  const again = new SecurityWatch(marks);
+  const again = new SecurityRule(marks);
   assert.deepEqual(again.occurrences(NODE, [event("01", { count: 5 }), event("02")], at(0)), []);
   assert.equal(again.occurrences(NODE, [event("03")], at(1)).length, 1);
 });
@@ -424,7 +424,7 @@ test("a node that is away says since when and whom it keeps from their files; on
 });
 
 test("whoever a node calls near is looked at, whichever users its maps list (spec 2.7, 3.1)", () => {
-  const watch = new QuotaWatch([{ username: "before", nodeId: NODE.id }]);
+  const rule = new QuotaRule([{ username: "before", nodeId: NODE.id }]);
   const near = (used: Readonly<Record<string, bigint>>): UserReadings =>
     users(
       { listed: 10n },
@@ -436,12 +436,12 @@ test("whoever a node calls near is looked at, whichever users its maps list (spe
         },
       },
     );
-  assert.deepEqual(said(watch.conditions(NODE, near({ unlisted: 1_000n, listed: 950n }))), [
+  assert.deepEqual(said(rule.conditions(NODE, near({ unlisted: 1_000n, listed: 950n }))), [
     "unlisted critical",
     "listed hold",
     "before clear",
   ]);
-  const over = watch.conditions(NODE, near({}));
+  const over = rule.conditions(NODE, near({}));
   assert.deepEqual(said(over), ["unlisted clear", "listed clear"]);
   assert.deepEqual(
     over.map(({ detail }) => detail),
@@ -451,29 +451,29 @@ test("whoever a node calls near is looked at, whichever users its maps list (spe
   const many = Object.fromEntries(
     Array.from({ length: METRICS_USERS_LISTED_MAX }, (_, at) => [`u${at}`, 950n]),
   );
-  watch.conditions(NODE, near({ last: 1_000n }));
-  assert.ok(!said(watch.conditions(NODE, near(many))).includes("last clear"));
+  rule.conditions(NODE, near({ last: 1_000n }));
+  assert.ok(!said(rule.conditions(NODE, near(many))).includes("last clear"));
 });
 
 test("nobody without a quota, or with one of zero, is near its edge (T1)", () => {
-  const watch = new QuotaWatch([]);
+  const rule = new QuotaRule([]);
   const quotas = new Map([["zero", 0n]]);
-  assert.deepEqual(watch.conditions(NODE, users({ zero: 5n, none: 5n }, { perUserQuota: quotas })), []);
+  assert.deepEqual(rule.conditions(NODE, users({ zero: 5n, none: 5n }, { perUserQuota: quotas })), []);
 });
 
 test("a user whose quota is not told any more is unknown, and clear when there is neither use nor quota", () => {
-  const watch = new QuotaWatch([]);
-  watch.conditions(NODE, users({ bob: 960n }));
-  assert.deepEqual(watch.conditions(NODE, users({ bob: 960n }, { perUserQuota: new Map() })), []);
-  assert.deepEqual(watch.conditions(NODE, users({ bob: 1n }, { perUserQuota: new Map([["bob", 0n]]) })), []);
-  assert.deepEqual(watch.conditions(NODE, users({}, { usersTruncated: null })), []);
-  assert.deepEqual(said(watch.conditions(NODE, users({}))), ["bob clear"]);
+  const rule = new QuotaRule([]);
+  rule.conditions(NODE, users({ bob: 960n }));
+  assert.deepEqual(rule.conditions(NODE, users({ bob: 960n }, { perUserQuota: new Map() })), []);
+  assert.deepEqual(rule.conditions(NODE, users({ bob: 1n }, { perUserQuota: new Map([["bob", 0n]]) })), []);
+  assert.deepEqual(rule.conditions(NODE, users({}, { usersTruncated: null })), []);
+  assert.deepEqual(said(rule.conditions(NODE, users({}))), ["bob clear"]);
 });
 
 test("an alert about a quota says what is used, what is allowed and, where it is known, what the trash holds (D14)", () => {
-  const watch = new QuotaWatch([]);
+  const rule = new QuotaRule([]);
   const detail = (trashBytes: bigint | null): unknown => {
-    const [found] = watch.conditions(
+    const [found] = rule.conditions(
       NODE,
       users({ bob: 1_000n }, { perUserDetail: new Map([["bob", { trashBytes }]]) }),
     );
@@ -487,27 +487,27 @@ test("an alert about a quota says what is used, what is allowed and, where it is
     { used_bytes: 1_000, quota_bytes: 1_000, trash_bytes: 40 },
     ...about,
   ]);
-  assert.equal(watch.conditions(NODE, users({ bob: 960n }))[0]?.threshold, 95);
+  assert.equal(rule.conditions(NODE, users({ bob: 960n }))[0]?.threshold, 95);
 });
 
 test("a node that is forgotten holds its users no longer: the next that tells of them does (M-05)", () => {
-  const watch = new QuotaWatch([]);
+  const rule = new QuotaRule([]);
   const other = { id: "n2", name: "fs-2" };
-  watch.conditions(NODE, users({ bob: 960n, ann: 990n }));
-  watch.forget("n2");
-  assert.deepEqual(watch.conditions(other, users({ bob: 960n })), []);
-  watch.forget("n1");
-  assert.deepEqual(said(watch.conditions(other, users({ bob: 960n, ann: 990n }))), [
+  rule.conditions(NODE, users({ bob: 960n, ann: 990n }));
+  rule.forget("n2");
+  assert.deepEqual(rule.conditions(other, users({ bob: 960n })), []);
+  rule.forget("n1");
+  assert.deepEqual(said(rule.conditions(other, users({ bob: 960n, ann: 990n }))), [
     "bob warning",
     "ann warning",
   ]);
-  assert.deepEqual(said(watch.conditions(NODE, users({}))), []);
+  assert.deepEqual(said(rule.conditions(NODE, users({}))), []);
 });
 
 test("what a node did not say of its life at first is learned later, and is no restart (D24)", () => {
-  const watch = new RestartWatch();
+  const rule = new RestartRule();
   const see = (lastRestartUnix: number | null, bootId: string | null, ms: number) =>
-    watch.observe(NODE, { lastRestartUnix, bootId }, at(ms));
+    rule.observe(NODE, { lastRestartUnix, bootId }, at(ms));
   assert.equal(see(null, null, 0), undefined);
   assert.equal(see(100, null, 1), undefined);
   assert.equal(see(null, "b1", 2), undefined);
@@ -526,18 +526,18 @@ test("what a node did not say of its life at first is learned later, and is no r
 });
 
 test("a node that is forgotten and comes again is a new one, whoever worked on it before (D24)", () => {
-  const watch = new RestartWatch();
+  const rule = new RestartRule();
   const life = (lastRestartUnix: number) => ({ lastRestartUnix, bootId: "b1" });
-  watch.observe(NODE, life(100), at(0));
-  watch.touched("n1", at(1));
-  watch.forget("n1");
-  assert.equal(watch.observe(NODE, life(200), at(2)), undefined);
-  assert.ok(watch.observe(NODE, life(300), at(3)) !== undefined);
+  rule.observe(NODE, life(100), at(0));
+  rule.touched("n1", at(1));
+  rule.forget("n1");
+  assert.equal(rule.observe(NODE, life(200), at(2)), undefined);
+  assert.ok(rule.observe(NODE, life(300), at(3)) !== undefined);
 });
 
 test("an attempt from elsewhere says from where and for which address, and without a user it is about the node (D22)", () => {
-  const watch = new SecurityWatch(new Map());
-  const [full] = watch.occurrences(NODE, [event("01", { count: 3 })], at(0));
+  const rule = new SecurityRule(new Map());
+  const [full] = rule.occurrences(NODE, [event("01", { count: 3 })], at(0));
   assert.deepEqual(full, {
     key: "ip_mismatch:bob@example.com",
     type: "ip_mismatch",
@@ -550,22 +550,22 @@ test("an attempt from elsewhere says from where and for which address, and witho
     detail: { ip_bound: "192.0.2.1", ip_seen: "203.0.113.7" },
   });
   const bare = { username: undefined, ipBound: undefined, ipSeen: undefined };
-  const [less] = watch.occurrences(NODE, [event("02", bare)], at(1));
+  const [less] = rule.occurrences(NODE, [event("02", bare)], at(1));
   assert.deepEqual([less?.key, less?.detail, "username" in (less ?? {})], ["ip_mismatch:n1", {}, false]);
   assert.deepEqual(
-    watch.occurrences(NODE, [event("03", { type: "unknown_certificate" as never })], at(2)),
+    rule.occurrences(NODE, [event("03", { type: "unknown_certificate" as never })], at(2)),
     [],
   );
 });
 
 test("passwords that fail on one node are one alert of that node, from the tenth on (W-03)", () => {
-  const watch = new SecurityWatch(new Map());
+  const rule = new SecurityRule(new Map());
   const failed = (id: string, count: number) =>
     event(id, { type: "admin_hash_failed", username: undefined, count, ipSeen: `192.0.2.${count}` });
-  assert.deepEqual(watch.occurrences(NODE, [failed("01", 4)], at(0)), []);
-  assert.deepEqual(watch.occurrences({ id: "n2", name: "fs-2" }, [failed("01", 9)], at(0)), []);
-  assert.deepEqual(watch.occurrences(NODE, [failed("01", 9)], at(2_000)), []);
-  assert.deepEqual(watch.occurrences(NODE, [failed("02", 1)], at(3_000)), [
+  assert.deepEqual(rule.occurrences(NODE, [failed("01", 4)], at(0)), []);
+  assert.deepEqual(rule.occurrences({ id: "n2", name: "fs-2" }, [failed("01", 9)], at(0)), []);
+  assert.deepEqual(rule.occurrences(NODE, [failed("01", 9)], at(2_000)), []);
+  assert.deepEqual(rule.occurrences(NODE, [failed("02", 1)], at(3_000)), [
     {
       key: "login_failures:n1",
       type: "login_failures",
@@ -577,9 +577,9 @@ test("passwords that fail on one node are one alert of that node, from the tenth
       detail: { address: "192.0.2.1" },
     },
   ]);
-  assert.deepEqual(watch.occurrences(NODE, [], at(4_000)), []);
-  watch.forget("n1");
-  assert.deepEqual(watch.occurrences(NODE, [failed("03", 9)], at(5_000)), [], "counted anew");
+  assert.deepEqual(rule.occurrences(NODE, [], at(4_000)), []);
+  rule.forget("n1");
+  assert.deepEqual(rule.occurrences(NODE, [failed("03", 9)], at(5_000)), [], "counted anew");
 });
 
 test("failed sign-ins to the console are about no node, and an address that nobody knows is not told (W-03)", () => {
@@ -621,52 +621,52 @@ test("also in a window with older ones, failures of one second leave together (W
 });
 
 test("of each list no event is reported twice, however many came before it (D22)", () => {
-  const watch = new SecurityWatch(new Map());
+  const rule = new SecurityRule(new Map());
   const list = (from: number): ReportedEvent[] =>
     Array.from({ length: SECURITY_EVENTS_KEPT }, (_, at) => event(String(from + at).padStart(6, "0")));
   for (let from = 0; from < 5 * SECURITY_EVENTS_KEPT; from += SECURITY_EVENTS_KEPT) {
-    assert.equal(watch.occurrences(NODE, list(from), at(from)).length, SECURITY_EVENTS_KEPT);
-    assert.deepEqual(watch.occurrences(NODE, list(from), at(from + 1)), []);
+    assert.equal(rule.occurrences(NODE, list(from), at(from)).length, SECURITY_EVENTS_KEPT);
+    assert.deepEqual(rule.occurrences(NODE, list(from), at(from + 1)), []);
   }
 });
 
 test("after a node's clock was set back its attempts are alerts all the same, and no old one is again (C-01, D22)", () => {
   const marks = new Map<string, string>();
-  const watch = new SecurityWatch(marks);
+  const rule = new SecurityRule(marks);
   const [ahead, back, later] = [event("09"), event("03"), event("04")];
-  assert.equal(watch.occurrences(NODE, [ahead], at(0)).length, 1);
-  assert.equal(watch.occurrences(NODE, [back], at(1)).length, 1);
+  assert.equal(rule.occurrences(NODE, [ahead], at(0)).length, 1);
+  assert.equal(rule.occurrences(NODE, [back], at(1)).length, 1);
   // The one from before goes on: the other is the last all the same.
-  assert.equal(watch.occurrences(NODE, [{ ...ahead, count: 2 }], at(2)).length, 1);
-  const again = new SecurityWatch(marks);
+  assert.equal(rule.occurrences(NODE, [{ ...ahead, count: 2 }], at(2)).length, 1);
+  const again = new SecurityRule(marks);
   const found = again.occurrences(NODE, [{ ...ahead, count: 2 }, back, later], at(0));
   assert.deepEqual(
     found.map(({ count }) => count),
     [1],
   );
   // The node has restarted, and its list begins anew.
-  const afresh = new SecurityWatch(marks);
+  const afresh = new SecurityRule(marks);
   assert.equal(afresh.occurrences(NODE, [event("01")], at(0)).length, 1);
 });
 
 test("an attempt that goes on is not forgotten for newer ones (D22)", () => {
-  const watch = new SecurityWatch(new Map());
+  const rule = new SecurityRule(new Map());
   const id = (at: number): string => String(at).padStart(6, "0");
   const all = Array.from({ length: SECURITY_EVENTS_KEPT }, (_, i) => event(id(i)));
-  watch.occurrences(NODE, all, at(0));
-  watch.occurrences(NODE, [event(id(0), { count: 2 }), event(id(SECURITY_EVENTS_KEPT))], at(1));
-  const [grown] = watch.occurrences(NODE, [event(id(0), { count: 5 })], at(2));
+  rule.occurrences(NODE, all, at(0));
+  rule.occurrences(NODE, [event(id(0), { count: 2 }), event(id(SECURITY_EVENTS_KEPT))], at(1));
+  const [grown] = rule.occurrences(NODE, [event(id(0), { count: 5 })], at(2));
   assert.equal(grown?.count, 3);
 });
 
 test("a node that is forgotten and comes again tells of its attempts anew", () => {
   const marks = new Map<string, string>();
-  const watch = new SecurityWatch(marks);
-  watch.occurrences(NODE, [event("01")], at(0));
+  const rule = new SecurityRule(marks);
+  rule.occurrences(NODE, [event("01")], at(0));
   assert.deepEqual([...marks], [["n1", "01"]]);
-  watch.forget("n1");
+  rule.forget("n1");
   assert.deepEqual([...marks], []);
-  assert.equal(watch.occurrences(NODE, [event("01")], at(1)).length, 1);
+  assert.equal(rule.occurrences(NODE, [event("01")], at(1)).length, 1);
 });
 
 test("of certificates that are no node's the one with the fewest days counts, and an unknown one is not taken for a good one (B-11)", () => {
@@ -691,12 +691,12 @@ test("a minute without a failure has a rate of 0 %, and one byte of drift counts
 
 test("who is let go by a node that is not the home is free for the home's next answer (M-05)", () => {
   const homes = new Map<string, string>();
-  const watch = new QuotaWatch([], (username) => homes.get(username));
+  const rule = new QuotaRule([], (username) => homes.get(username));
   const liar = { id: "n2", name: "fs-2" };
-  watch.conditions(liar, users({ bob: 1_000n }));
+  rule.conditions(liar, users({ bob: 1_000n }));
   homes.set("bob", "n1");
-  assert.deepEqual(said(watch.conditions(liar, users({}, { usersWithheld: true }))), ["bob clear"]);
-  assert.deepEqual(watch.conditions(liar, users({}, { usersWithheld: true })), [], "told once");
+  assert.deepEqual(said(rule.conditions(liar, users({}, { usersWithheld: true }))), ["bob clear"]);
+  assert.deepEqual(rule.conditions(liar, users({}, { usersWithheld: true })), [], "told once");
 });
 
 test("of failures that come in many seconds each is counted in its own, and those told of are not told again (W-03)", () => {

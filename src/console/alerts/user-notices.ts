@@ -13,7 +13,7 @@ import { NotificationDelivery } from "./notification-delivery.ts";
 import { NotificationQueue } from "./notification-queue.ts";
 import { isMailAddress } from "./notification-routing.ts";
 import type { ReceiverSettings, UserNoticeSettings } from "./notification-settings.ts";
-import type { UserReadings } from "./quota-watch.ts";
+import type { UserReadings } from "./quota-rule.ts";
 import {
   type UserNotice,
   type UserNoticeKind,

@@ -22,9 +22,9 @@ import {
   nodeConditions,
   offlineCondition,
 } from "#console/alerts/node-rules.ts";
-import { type HomeOf, QuotaWatch } from "#console/alerts/quota-watch.ts";
-import { RestartWatch } from "#console/alerts/restart-watch.ts";
-import { FailureWindow, loginFailures, metaServerAt, SecurityWatch } from "#console/alerts/security-watch.ts";
+import { type HomeOf, QuotaRule } from "#console/alerts/quota-rule.ts";
+import { RestartRule } from "#console/alerts/restart-rule.ts";
+import { FailureWindow, loginFailures, metaServerAt, SecurityRule } from "#console/alerts/security-rule.ts";
 import type { ClusterState, NodeState, PollOutcome, SecurityEvent } from "#console/cluster/cluster-state.ts";
 import type { History } from "#console/history/history.ts";
 import type { AlertRecord } from "#wire/webapi/alert.ts";
@@ -60,9 +60,9 @@ export type ConditionListener = (
 export class AlertService {
   readonly #deps: AlertServiceDeps;
   readonly #store: AlertStore;
-  readonly #quotas: QuotaWatch;
-  readonly #restarts = new RestartWatch();
-  readonly #security: SecurityWatch;
+  readonly #quotas: QuotaRule;
+  readonly #restarts = new RestartRule();
+  readonly #security: SecurityRule;
   readonly #logins = new FailureWindow();
   readonly #ends: (() => void)[];
   readonly #conditionListeners = new Set<ConditionListener>();
@@ -79,8 +79,8 @@ export class AlertService {
   private constructor(deps: AlertServiceDeps, store: AlertStore) {
     this.#deps = deps;
     this.#store = store;
-    this.#security = new SecurityWatch(store.securityMarks, () => store.saveMarks());
-    this.#quotas = new QuotaWatch(nearUsers(store), deps.homeOf);
+    this.#security = new SecurityRule(store.securityMarks, () => store.saveMarks());
+    this.#quotas = new QuotaRule(nearUsers(store), deps.homeOf);
     this.#gone = new GoneNodes(deps.cluster);
     this.#ends = [
       deps.cluster.onPoll((outcome) => this.#polled(outcome)),

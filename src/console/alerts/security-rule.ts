@@ -35,7 +35,7 @@ export function metaServerAt(address: string): AttemptPlace {
 }
 
 /** Remembers the reported attempts. */
-export class SecurityWatch {
+export class SecurityRule {
   readonly #seen = new Map<string, Map<string, number>>();
   /**
    * Last counted event of each node, kept with the alerts: after a restart those before it in the node's list

@@ -40,7 +40,7 @@ export function quotaLevel(usedBytes: bigint, quotaBytes: bigint): "clear" | "ho
 export type HomeOf = (username: string) => string | undefined;
 
 /** Remembers users near their limit, to report when they no longer are. */
-export class QuotaWatch {
+export class QuotaRule {
   readonly #homeOf: HomeOf;
   /** Users at 95 % or above in the last evaluation, by node. */
   readonly #near = new Map<string, Set<string>>();

@@ -13,7 +13,7 @@ export interface NodeLife {
 }
 
 /** Remembers each node's last known run, and the last work on it. */
-export class RestartWatch {
+export class RestartRule {
   readonly #lives = new Map<string, NodeLife>();
   readonly #touchedAtMs = new Map<string, number>();
 
