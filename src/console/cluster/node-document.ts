@@ -4,10 +4,6 @@ import { parse64 } from "#base/json64.ts";
 import { METRICS_USERS_LISTED_MAX } from "#base/limits.ts";
 import type { NodeReading } from "./cluster-state.ts";
 import { readSingleFields, type SingleFields } from "./document-fields.ts";
-import type { ListedUsersLimit } from "./listed-users-limit.ts";
-import type { NodeAnswer } from "./node-http.ts";
-import { PollError } from "./poll-error.ts";
-
 import {
   isObject,
   LIST_NAMES,
@@ -17,7 +13,10 @@ import {
   readUsers,
   type UserMapName,
   type UserMapValues,
-} from "./user-maps.ts";
+} from "./document-user-maps.ts";
+import type { ListedUsersLimit } from "./listed-users-limit.ts";
+import type { NodeAnswer } from "./node-http.ts";
+import { PollError } from "./poll-error.ts";
 import type { UserValues } from "./user-values.ts";
 
 /** Values of a document: those of the most users, and a third more. */
