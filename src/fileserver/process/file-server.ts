@@ -45,9 +45,9 @@ import { type DoorParts, openDoors } from "./door-parts.ts";
 import type { FileServerOptions, FileServerWorld } from "./file-server-options.ts";
 import { groupReaderOf, openGroups } from "./group-parts.ts";
 import { NodeMoves } from "./node-moves.ts";
+import { adminPasswordOf } from "./node-password.ts";
 import { type NodeStorage, openNodeStorage } from "./node-storage.ts";
 import { openMetrics } from "./open-metrics.ts";
-import { adminPasswordOf } from "./password-path.ts";
 import { securityEventSink } from "./security-sink.ts";
 import { watchStore } from "./store-watch.ts";
 

@@ -4,7 +4,7 @@ import { type AdminPassword, createAdminPassword } from "#security/identity/admi
 import type { IdentitySettings } from "#security/identity/sign-in-variables.ts";
 
 /** The settings that decide over it. */
-export interface PasswordPath {
+export interface NodePasswordSettings {
   /** False switches the path off. */
   readonly passwordPath: boolean;
   readonly identity: Pick<IdentitySettings, "adminPasswordHash" | "adminPassword">;
@@ -12,7 +12,7 @@ export interface PasswordPath {
 
 /** The configured password, or none with the path off (T9); the built-in default is always logged (T10). */
 export function adminPasswordOf(
-  { passwordPath, identity }: PasswordPath,
+  { passwordPath, identity }: NodePasswordSettings,
   log: Logger,
 ): AdminPassword | undefined {
   if (!passwordPath) return undefined;
