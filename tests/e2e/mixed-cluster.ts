@@ -11,17 +11,16 @@ import { metricsPortOf } from "#base/metrics-port.ts";
 import type { EnginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
+import { haltOnce } from "./halted-program.ts";
 import { Server } from "./moving-cluster.ts";
 import { operatorHere } from "./operator-here.ts";
 import { Person } from "./people.ts";
 import { freePlace, grove } from "./processes.ts";
 
-/** Time in which a client sends a part of a large file. */
-const UPLOAD_SLICE_MS = 30;
 /** Bytes that have come of an upload that is to be broken off. */
 const BEGUN_BYTES = 8_000_000;
-/** Equal looks at a quota, one after another, after which no byte of a broken upload is on its way any more. */
-const SAME_LOOKS = 3;
+/** A quota that is the same over this time has no byte of a broken upload on its way any more. */
+const QUIET_MS = 800;
 
 /** Nodes with disks of their own, and those of the engine. */
 export type NodeId = "n1" | "n2" | "e1" | "e2";
@@ -178,21 +177,15 @@ export async function quotaOf(person: Person): Promise<Record<string, unknown>> 
 
 /** Begins an upload of a large file, and kills its client when some of it has come. */
 export async function breakOff(person: Person, file: string, path: string): Promise<void> {
-  const { child, ended } = person.start("put", file, path);
-  await until(async () => {
-    // It stands still while its bytes are counted: a fast machine would send the rest meanwhile.
-    child.kill("SIGCONT");
-    await sleep(UPLOAD_SLICE_MS);
-    child.kill("SIGSTOP");
-    return Number((await quotaOf(person))["staging_bytes"]) > BEGUN_BYTES;
-  }, "a begun upload");
-  child.kill("SIGKILL");
-  await ended;
+  const put = person.start("put", file, path);
+  await haltOnce(put, async () => Number((await quotaOf(person))["staging_bytes"]) > BEGUN_BYTES);
+  put.child.kill("SIGKILL");
+  await put.ended;
   // What has arrived is stored and charged also after its sender has gone.
-  let looks: string[] = [];
   await until(async () => {
-    looks = [...looks, JSON.stringify(await quotaOf(person))].slice(-SAME_LOOKS);
-    return looks.length === SAME_LOOKS && new Set(looks).size === 1;
+    const before = JSON.stringify(await quotaOf(person));
+    await sleep(QUIET_MS);
+    return JSON.stringify(await quotaOf(person)) === before;
   }, "an upload whose last bytes are charged");
 }
 

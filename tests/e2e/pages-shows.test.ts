@@ -2,13 +2,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { openNewPage } from "./browser.ts";
 import { addUser, commitSources, type DemoSite, openDemoSite, withoutMachines } from "./demo-site.ts";
+import { haltOnce } from "./halted-program.ts";
+import { startGrove } from "./processes.ts";
 
 const noChromium = PAGE_CHROMIUM === undefined && "Chromium is not installed";
 const skip = noChromium === false ? withoutMachines() : noChromium;
@@ -107,6 +109,13 @@ test("who is new finds the disk that fills first and who fills it, raises a quot
   while ((await site.cluster()).pids["node-1"] === before) await page.waitForTimeout(200);
 });
 
+/** Number of chunk files of the first node. */
+async function chunkFiles(site: DemoSite): Promise<number> {
+  const chunks = join((await site.cluster()).nodes[0]?.data ?? "", "chunks");
+  const entries = await readdir(chunks, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).length;
+}
+
 test("a quota set in the page stops an upload that runs, a disk that fills raises an alert without a reload, and output comes as it is written", {
   skip,
   timeout: 480_000,
@@ -125,8 +134,11 @@ test("a quota set in the page stops an upload that runs, a disk that fills raise
   await addUser(site, ALICE, { "one.bin": MIB });
   const page = await openPage(t, site);
 
+  const goOn = join(site.folder, "go-on");
   await page.goto(`${site.url}/actions?do=custom&node=node-1`);
-  await page.getByRole("textbox", { name: "Command" }).fill("echo first; sleep 4; echo second");
+  await page
+    .getByRole("textbox", { name: "Command" })
+    .fill(`echo first; until test -e ${goOn}; do sleep 0.1; done; echo second`);
   await page.getByRole("textbox", { name: /Type “node-1”/ }).fill("node-1");
   await page.getByRole("button", { name: "Run on node-1" }).click();
   await page.getByText("first", { exact: true }).waitFor();
@@ -135,16 +147,23 @@ test("a quota set in the page stops an upload that runs, a disk that fills raise
     0,
     "the first line came with the last",
   );
+  await writeFile(goOn, "");
   await page.getByText("second", { exact: true }).waitFor();
 
   const big = join(site.folder, "big.bin");
-  await writeFile(big, Buffer.alloc(80 * MIB, 7));
+  const bytes = Buffer.alloc(80 * MIB, 7);
+  await writeFile(big, bytes);
   await page.goto(`${site.url}/users?user=${encodeURIComponent(ALICE)}`);
   await page.getByRole("textbox", { name: "New quota" }).fill("8 MiB");
-  const put = site.as(ALICE, "put", big, "/");
+  // Of an upload whose size nobody knows, nothing is promised before it comes.
+  const env = { XDG_CONFIG_HOME: join(site.folder, "people", ALICE) };
+  const before = await chunkFiles(site);
+  const running = startGrove(["write", "/running"], { env, input: bytes });
+  await haltOnce(running, async () => (await chunkFiles(site)) > before);
   await page.getByRole("button", { name: "Set quota" }).click();
   await page.getByText(/now has 8 MiB/).waitFor();
-  const ended = await put.ended;
+  running.child.kill("SIGCONT");
+  const ended = await running.ended;
   assert.equal(ended.code, 5, ended.stdout + ended.stderr);
   assert.match(ended.stderr, /quota/i);
 
@@ -176,7 +195,7 @@ test("a rollout is planned, run and taken back from the page, each node seen at 
   const page = await openPage(t, site);
   await page.goto(`${site.url}/actions?tab=rollouts`);
   await page.getByText("What must hold before the next goes").click();
-  await page.getByRole("textbox", { name: "Then it is watched for (seconds)" }).fill("1");
+  await page.getByRole("textbox", { name: "Then it is watched for (seconds)" }).fill("3");
   await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByText("make build").first().waitFor();
   await page.getByRole("button", { name: "Start on 2 nodes" }).click();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Program } from "#e2e/processes.ts";
+import { haltOnce } from "#e2e/halted-program.ts";
 import type { Job } from "./job.ts";
 import { type Site, statusUrl } from "./site.ts";
 import { assertSame, filesOf, makeTree } from "./tree.ts";
@@ -20,14 +20,6 @@ async function writesOf(site: Site): Promise<number> {
   return ((await answer.json()) as { write_ops_total: number }).write_ops_total;
 }
 
-/** Waits for a condition while the program runs. */
-async function until(program: Program, isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) {
-    assert.equal(program.child.exitCode, null, `it ended too early: ${program.output()}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 /** A restart of the node during a transfer costs one line on the screen. */
 export const restarts: Job = {
   title:
@@ -39,16 +31,19 @@ export const restarts: Job = {
     await makeTree(tree, UNDER_RESTART);
     const before = await writesOf(site);
     const sending = alice.start("put", "-r", tree, "/photos");
-    await until(sending, async () => (await writesOf(site)) > before + 60);
-    assert.equal(await node.stop(), 0);
+    await haltOnce(sending, async () => (await writesOf(site)) > before + 60);
+    const stopped = node.stop();
+    sending.child.kill("SIGCONT");
+    assert.equal(await stopped, 0);
     await node.start();
     const sent = await sending.ended;
     assert.equal(sent.code, 0, sent.stderr);
     assert.match(sent.stderr, /Trying again in [\d.]+ s, and for \d+ s more/);
     const back = join(site.folder, "photos-back");
     const fetching = alice.start("get", "-r", "/photos", back);
-    await until(fetching, async () => (await filesOf(back)).length > 60);
+    await haltOnce(fetching, async () => (await filesOf(back)).length > 60);
     await node.stop("SIGKILL");
+    fetching.child.kill("SIGCONT");
     await node.start();
     const fetched = await fetching.ended;
     assert.equal(fetched.code, 0, fetched.stderr);
@@ -70,7 +65,7 @@ export const movingIn: Job = {
     for (let kills = 0; kills < 2; kills++) {
       const begun = await writesOf(site);
       const sending = alice.start(...words);
-      await until(sending, async () => (await writesOf(site)) > begun + MOVING_IN.files * 0.3);
+      await haltOnce(sending, async () => (await writesOf(site)) > begun + MOVING_IN.files * 0.3);
       sending.child.kill("SIGKILL");
       await sending.ended;
     }
