@@ -8,7 +8,7 @@ import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { type DoorsUnderTest, FROM, reasonOf, session, startDoors, type TestDoor } from "./doors.fixture.ts";
 
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 120_000 };
 const ALICE = "alice@example.com";
 const BOB = "bob@example.com";
 const DATA = Buffer.from("text");

@@ -8,7 +8,7 @@ import { startDoors } from "./doors.fixture.ts";
 const ALICE = "alice@example.com";
 
 test("a session is prolonged with its token, and calls that meet its end get another", {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async (t) => {
   const doors = await startDoors(t);
   const { tls, person } = await doors.door("d1");

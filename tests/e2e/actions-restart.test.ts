@@ -145,7 +145,7 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
 
 test("what a killed console left is still locked while the next one ends it (E-04)", { skip }, async (t) => {
   const killed = await ActionConsole.start(t, consoleRequest);
-  const line = `sleep 8.${process.pid}`;
+  const line = `sleep 20.${process.pid}`;
   const stubborn = `(trap "" TERM; ${line})`;
   const ids = [
     await killed.begin(custom(["n1"], stubborn, { timeout_seconds: 600 })),

@@ -280,7 +280,7 @@ test("a rolling batch stops at the node that does not get healthy, and leaves th
   skip,
 }, async () => {
   kill(nodes.n2.home);
-  const strategy = { mode: "rolling", health_gate_seconds: 3 };
+  const strategy = { mode: "rolling", health_gate_seconds: 15 };
   const record = await console.execute(custom([...IDS], "echo hello >>hello", { strategy }));
   assert.deepEqual(states(record), ["n1 succeeded", "n2 failed", "n3 skipped"]);
   assert.equal(record.state, "partly_failed");

@@ -33,7 +33,7 @@ async function setQuota(address: string, username: string, quotaBytes: bigint): 
 }
 
 test("what people type ends with the exit code of its outcome and says what to do (D24)", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const scratch = scratchFolder("grove-e2e-");
   const node = await startedNode(t, join(scratch, "data"));

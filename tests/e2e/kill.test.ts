@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -59,7 +60,7 @@ const chunkFiles = async (data: string): Promise<number> => {
 };
 
 test("after every kill -9 each folder is as last acknowledged, or with the one call under way (D15, A-01)", {
-  timeout: 60_000 + ROUNDS * 10_000,
+  timeout: 120_000 + ROUNDS * 10_000,
 }, async (t: TestContext) => {
   t.diagnostic(`seed ${SEED}, ${ROUNDS} rounds`);
   const data = scratchFolder("grove-e2e-");
@@ -107,11 +108,7 @@ const acknowledgedBy = (folders: readonly BusyFolder[]): number =>
 /** Waits until so many more calls have been acknowledged. */
 async function progress(folders: readonly BusyFolder[], calls: number): Promise<void> {
   const wanted = acknowledgedBy(folders) + calls;
-  for (let tries = 0; tries < 4_000; tries++) {
-    if (acknowledgedBy(folders) >= wanted) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error("the folders do not get anywhere");
+  await until(() => acknowledgedBy(folders) >= wanted, "calls that are acknowledged");
 }
 
 /** A thousand files of all sizes in nested folders, by relative path. */
@@ -131,7 +128,7 @@ async function makeTree(root: string): Promise<Map<string, Uint8Array>> {
 }
 
 test("grove put -r outlives a killed server; when it is killed itself, the next one completes the tree (T21)", {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async (t: TestContext) => {
   const scratch = scratchFolder("grove-e2e-");
   const [data, tree, copy] = ["data", "tree", "copy"].map((name) => join(scratch, name)) as [
@@ -185,10 +182,8 @@ test("grove put -r outlives a killed server; when it is killed itself, the next 
 async function halfway(address: string, writes: number): Promise<void> {
   const [host = "", port = ""] = address.split(":");
   const url = `http://${host}:${Number(port) - 41_000}/metrics`;
-  for (let tries = 0; tries < 1_000; tries++) {
+  await until(async () => {
     const metrics = (await (await fetch(url)).json()) as { write_ops_total: number };
-    if (metrics.write_ops_total >= writes) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("the upload does not get anywhere");
+    return metrics.write_ops_total >= writes;
+  }, "an upload under way");
 }

@@ -73,7 +73,7 @@ class Foreign {
 }
 
 test("200 parallel uploads of one user fill the quota and never pass it by a byte (spec 4.6, D16)", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const node = await startNode({
     data: scratchFolder("grove-e2e-"),
@@ -136,7 +136,7 @@ test("200 parallel uploads of one user fill the quota and never pass it by a byt
 });
 
 test("processes that find their session gone share one new session, and none is evicted (spec 3.4, T21)", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const scratch = scratchFolder("grove-e2e-");
   const data = join(scratch, "data");

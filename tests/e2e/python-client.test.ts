@@ -31,7 +31,7 @@ const python = ["/usr/bin/python3", "python3"].find((name) => {
 });
 
 test("grpcio registers, moves 100 MB both ways, meets the quota at the right byte, and finds sizes as they were (spec 3.5, 4.6)", {
-  timeout: 60_000,
+  timeout: 120_000,
   skip: python === undefined ? "needs python3-grpcio and python3-protobuf" : false,
 }, async (t) => {
   const data = scratchFolder("grove-e2e-");

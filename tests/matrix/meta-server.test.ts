@@ -27,7 +27,7 @@ import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { REASON_TRAILER } from "#wire/proto/status-table.ts";
 
 const OWNER = "owner@example.com";
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 120_000 };
 
 type Outcome = "OK" | ErrorCode;
 type Meta = Client<typeof MetaServer>;

@@ -24,7 +24,7 @@ import { REASON_TRAILER } from "#wire/proto/status-table.ts";
 
 const OWNER = "owner@example.com";
 const NEIGHBOUR = "neighbour@example.com";
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 120_000 };
 
 type Outcome = "OK" | ErrorCode;
 type Tls = NonNullable<GrpcChannelOptions["tls"]>;

@@ -29,7 +29,7 @@ const SCENARIOS = [
 
 test("grpcio, knowing only what the server reflects, makes every kind of call and meets every error", {
   skip,
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   const server = new GrpcServer();
   server.addService(EchoService, echoHandlers());

@@ -32,7 +32,7 @@ export const wrongClock: Job = {
     assert.equal(alert.severity, "warning");
     assert.match(alert.message, /differs from the MetaServer's by .*check its time service/);
     const doctor = await site.operatorRefused("doctor", "-data", node.data, "-listen", node.place.address);
-    assert.match(doctor, /1080\d\.\d s behind .*\n?.*NTP/);
+    assert.match(doctor, /10(?:7[5-9]|8[0-4])\d\.\d s behind .*\n?.*NTP/);
     assert.equal(await node.stop(), 0);
     await node.start(/"event":"registered"/);
     assert.equal((await dave.signIn()).code, 0);
