@@ -10,6 +10,7 @@ import { until } from "#testing/until.ts";
 import { signInWithChromium, startLogin } from "./browser-sign-in.ts";
 import { Dice } from "./busy-folder.ts";
 import { checkData } from "./checked-data.ts";
+import { groveHere } from "./client-here.ts";
 import { type Ended, grove, type Program, startGrove, stopProgram } from "./processes.ts";
 
 interface Cluster {
@@ -104,7 +105,7 @@ class Newcomer {
 
   /** Runs a command that tries no server again. */
   groveOnce(...words: string[]): Promise<Ended> {
-    return grove(words, { env: { ...this.#env, GROVE_RETRY_SECONDS: "0" } });
+    return groveHere(words, { env: { ...this.#env, GROVE_RETRY_SECONDS: "0" } });
   }
 
   /** Runs a command that must succeed; answers its output. */

@@ -5,15 +5,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { groveHere } from "#e2e/client-here.ts";
-import {
-  type Ended,
-  freePlace,
-  grove,
-  type Place,
-  type Program,
-  startGrove,
-  stopProgram,
-} from "#e2e/processes.ts";
+import { operatorHere } from "#e2e/operator-here.ts";
+import { type Ended, freePlace, type Place, type Program, startGrove, stopProgram } from "#e2e/processes.ts";
 import { createAuthorityFetch, type Fetch } from "#os/authority-fetch.ts";
 import {
   answerAsIssuer,
@@ -270,7 +263,7 @@ export class Site {
 
   /** Runs an operator's command that must succeed; returns its standard output. */
   async operator(...words: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
+    const { code, stdout, stderr } = await operatorHere(words, { env: { HOME: this.home } });
     assert.equal(code, 0, `grove ${words.join(" ")}: ${stderr}`);
     return stdout;
   }
@@ -278,14 +271,14 @@ export class Site {
   /** The same with lines on its standard input. */
   async operatorSays(lines: readonly string[], ...words: readonly string[]): Promise<string> {
     const input = lines.map((line) => `${line}\n`).join("");
-    const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home }, input });
+    const { code, stdout, stderr } = await operatorHere(words, { env: { HOME: this.home }, input });
     assert.equal(code, 0, `grove ${words.join(" ")}: ${stderr}`);
     return stdout;
   }
 
   /** Runs an operator's command that must be refused; returns its message. */
   async operatorRefused(...words: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await grove(words, { env: { HOME: this.home } });
+    const { code, stdout, stderr } = await operatorHere(words, { env: { HOME: this.home } });
     assert.notEqual(code, 0, `grove ${words.join(" ")}: ${stdout}`);
     return stdout + stderr;
   }
