@@ -4,7 +4,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectTcp } from "node:net";
 
 /** Longest wait for an answer. */
-const ANSWER_WAIT_MS = 10_000;
+const ANSWER_WAIT_MS = 60_000;
 
 /** The answer to a call. */
 export interface Answer {
