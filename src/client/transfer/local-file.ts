@@ -103,7 +103,7 @@ export async function writeSmallFile(
     try {
       let at = 0;
       while (at < data.length) at += writeSync(descriptor, data, at);
-      futimesSync(descriptor, new Date(), mtimeMs / 1_000);
+      futimesSync(descriptor, new Date(), timeOf(mtimeMs));
       if (replaced !== undefined) takeRights(descriptor, replaced);
       if (isTaken(path)) await flush(descriptor);
     } finally {
@@ -116,6 +116,11 @@ export async function writeSmallFile(
   } finally {
     unfinished.delete(temporary);
   }
+}
+
+/** A file's time for the system. As a number of seconds, Node takes one before 1970 for now. */
+function timeOf(mtimeMs: number): Date {
+  return new Date(mtimeMs);
 }
 
 /** False for a file of another owner or with another link: it could change after its bytes were checked. */
@@ -249,7 +254,7 @@ export class LocalFileWriter {
     if (this.#failure !== undefined) throw this.#failure;
     try {
       this.#checkLength();
-      await setTimes(this.#descriptor, new Date(), mtimeMs / 1_000);
+      await setTimes(this.#descriptor, new Date(), timeOf(mtimeMs));
       const replaced = rightsAt(this.#path);
       if (replaced !== undefined) takeRights(this.#descriptor, replaced);
       if (isTaken(this.#path)) {
