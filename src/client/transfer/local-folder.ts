@@ -11,6 +11,9 @@ const FORBIDDEN_ON_WINDOWS = /[\\<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com\d|lpt\d)
 /** Downloads of this or another process. */
 const UNFINISHED = /^\.grove-get-.*\.part$/s;
 
+/** How the folder in a mirror is called that holds what was put aside there; a time follows. */
+export const PUT_ASIDE = ".grove-removed-";
+
 /** What a folder keeps for those inside that wait to be filled. */
 export interface FolderPlace {
   readonly path: string;
@@ -68,11 +71,12 @@ export class LocalFolder implements FolderPlace {
     return name;
   }
 
-  /** Names in the folder without an entry, unfinished downloads excepted. Throws ClientError. */
+  /** Names in the folder without an entry, unfinished downloads and what was put aside excepted. Throws ClientError. */
   others(): string[] {
     try {
       return readdirSync(this.path).filter(
-        (name) => !this.#taken.has(this.#keyOf(name)) && !UNFINISHED.test(name),
+        (name) =>
+          !this.#taken.has(this.#keyOf(name)) && !UNFINISHED.test(name) && !name.startsWith(PUT_ASIDE),
       );
     } catch (error) {
       throw localFailure(error, this.path);
