@@ -203,16 +203,16 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
   const cluster = await context.cluster();
   const { olderThan } = flags;
   const beforeMs = olderThan === undefined ? undefined : BigInt(systemClock.wallMs() - olderThan);
+  // The ids of each page as one text: a trash may have very many items.
+  const counted: string[] = [];
   let count = 0;
   let bytes = 0n;
-  let newestMs = 0n;
   for await (const page of trashPages(cluster)) {
-    for (const item of page) {
-      if (beforeMs !== undefined && item.trashedAtMs >= beforeMs) continue;
-      count++;
-      bytes += item.size;
-      if (item.trashedAtMs > newestMs) newestMs = item.trashedAtMs;
-    }
+    const due = page.filter(({ trashedAtMs }) => beforeMs === undefined || trashedAtMs < beforeMs);
+    if (due.length === 0) continue;
+    counted.push(due.map(({ trashId }) => trashId).join(","));
+    count += due.length;
+    for (const { size } of due) bytes += size;
   }
   const what =
     olderThan === undefined ? "the trash" : `what has been in the trash for ${formatDuration(olderThan)}`;
@@ -227,13 +227,29 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
   const question = `Delete ${what} for good: ${itemCount(count)}, which frees ${formatBytes(bytes)}? [y/N] `;
   const isSure = flags.yes === true || flags.force === true;
   if (!isSure && !(await askToGoOn(context, question))) return;
-  // Only the counted items: later ones stay.
-  const reply = await cluster.run("", LONG, (server) =>
-    server.files.purgeTrash({ trashedBeforeMs: newestMs + 1n }, server.stream),
-  );
+  const done = await purge(cluster, counted);
   if (context.isJson) {
-    await context.printJson({ purged_items: reply.purgedItems, freed_bytes: reply.freedBytes });
-  } else context.note(`Deleted for good: ${itemCount(reply.purgedItems)}, ${formatBytes(reply.freedBytes)}.`);
+    await context.printJson({ purged_items: done.items, freed_bytes: done.bytes });
+  } else context.note(`Deleted for good: ${itemCount(done.items)}, ${formatBytes(done.bytes)}.`);
+}
+
+/**
+ * Deletes the counted items for good. By their ids: what was trashed since may have an earlier time, where the
+ * server's clock was set back.
+ */
+async function purge(
+  cluster: Cluster,
+  counted: readonly string[],
+): Promise<{ items: bigint; bytes: bigint }> {
+  let [items, bytes] = [0n, 0n];
+  for (const ids of counted) {
+    const reply = await cluster.run("", LONG, (server) =>
+      server.files.purgeTrash({ trashIds: ids.split(",") }, server.stream),
+    );
+    items += reply.purgedItems;
+    bytes += reply.freedBytes;
+  }
+  return { items, bytes };
 }
 
 async function* trashPages(
