@@ -19,6 +19,8 @@ export const TRASH_MIN_AGE_MS: number = 24 * 3_600_000;
 export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
 /** Users above this share of their quota, in percent, lose trash when space is needed (decision D14). */
 const TRASH_SPACE_QUOTA_PERCENT = 80;
+/** Nothing is purged for so long after the start: the machine's clock may be wrong until it is synchronized. */
+export const TRASH_SETTLE_MS: number = 10 * 60_000;
 /** Interval of the search for expired items. */
 const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
 /** Interval of the check of free space. */
@@ -50,6 +52,7 @@ export class TrashReaper {
   #running: Promise<void> | undefined;
   #isStopped = false;
   readonly #wallClock: WallClockTrust;
+  readonly #startedAtMs: number;
   #freeBytesSeen = 0n;
   #settlesAtMs = 0;
 
@@ -63,7 +66,7 @@ export class TrashReaper {
       clock.every(TRASH_EXPIRY_INTERVAL_MS, () => void this.expire()),
       clock.every(TRASH_SPACE_INTERVAL_MS, () => void this.makeRoom()),
     ];
-    void this.expire();
+    this.#startedAtMs = this.#sinceBootMs();
   }
 
   /** Purges what is older than the retention, of all roots. A purge that runs is waited for instead. */
@@ -100,7 +103,7 @@ export class TrashReaper {
 
   async #expire(neededBytes = Number.POSITIVE_INFINITY): Promise<number> {
     const { retentionMs, clock } = this.#deps;
-    if (retentionMs === 0 || !this.#wallClock.isTrusted()) return 0;
+    if (retentionMs === 0 || !this.#isClockRight()) return 0;
     const beforeMs = clock.wallMs() - retentionMs;
     const passedOver = new Set<string>();
     let freedBytes = 0;
@@ -146,9 +149,20 @@ export class TrashReaper {
     log.warn("trash_purged_for_space", { free_bytes: free, wanted_bytes: wanted, freed_bytes: freedBytes });
   }
 
+  /** False while the ages of items are not certain: shortly after the start, and for a day after a jump. */
+  #isClockRight(): boolean {
+    const isSettled = this.#sinceBootMs() - this.#startedAtMs >= TRASH_SETTLE_MS;
+    return this.#wallClock.isTrusted() && isSettled;
+  }
+
+  #sinceBootMs(): number {
+    const { clock } = this.#deps;
+    return clock.bootMs?.() ?? clock.steadyMs();
+  }
+
   /** Purges the oldest item of all users above their share, one by one, until enough or all are gone. */
   async #purgeOldest(neededBytes: number): Promise<number> {
-    if (!this.#wallClock.isTrusted()) return 0;
+    if (!this.#isClockRight()) return 0;
     const heads = new Map<string, TrashHead>();
     const note = (owner: string): Promise<void> => againWhenRowsCome(() => this.#note(heads, owner));
     for (const [owner] of this.#deps.usage.entries()) await note(owner);

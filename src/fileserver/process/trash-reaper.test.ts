@@ -6,7 +6,11 @@ import { DAY_MS } from "#base/duration.ts";
 import { DISK_RESERVE_BYTES, TRASH_PURGE_BATCH } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import { Changes } from "#fileserver/operations/changes.ts";
-import { TRASH_SPACE_MARGIN_BYTES, TrashReaper } from "#fileserver/operations/trash-reaper.ts";
+import {
+  TRASH_SETTLE_MS,
+  TRASH_SPACE_MARGIN_BYTES,
+  TrashReaper,
+} from "#fileserver/operations/trash-reaper.ts";
 import { AUDIT_FLUSH_INTERVAL_MS } from "#security/audit/audit-log.ts";
 import { withLateRows } from "./late-rows.fixture.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
@@ -199,19 +203,11 @@ test("a root that moves away keeps its trash for now, and keeps no other's from 
   assert.equal(storage.root("a@example.com")?.usage.trashInodes, TRASH_PURGE_BATCH + 1);
 });
 
-test("one look makes room from everybody's trash where rows come late, as on the shared engine (D14)", async (t) => {
-  const it = await rig(t, 30 * DAY_MS);
-  const owners = ["a@example.com", "b@example.com", "c@example.com"];
-  for (const owner of owners) {
-    const user = await it.node.signIn(owner);
-    await trashed(user, "1");
-    await trashed(user, "2");
-    await setQuota(it, owner, 100n);
-  }
-  it.clock.sleep(DAY_MS + 1);
-  const { storage, service } = it.node.node;
+/** The reaper of a node that starts now, on a filling disk. */
+function restarted(t: TestContext, it: Rig, storage: TestNode["node"]["storage"]): TrashReaper {
+  const { service } = it.node.node;
   const reaper = new TrashReaper({
-    storage: withLateRows(storage),
+    storage,
     changes: new Changes({ ledger: service.ledger, usage: service.usage, audit: () => {} }),
     usage: service.usage,
     quotaBytes: () => 100n,
@@ -223,6 +219,40 @@ test("one look makes room from everybody's trash where rows come late, as on the
     log: silentLogger,
   });
   t.after(() => reaper.stop());
+  return reaper;
+}
+
+test("a node that starts with a clock that is ahead purges nothing before that is set right (D14)", async (t) => {
+  const it = await rig(t, 0);
+  const user = await it.node.signIn("a@example.com");
+  for (const name of ["1", "2"]) await trashed(user, name);
+  it.clock.jumpWall(365 * DAY_MS);
+  const reaper = restarted(t, it, it.node.node.storage);
+  it.clock.sleep(TRASH_SETTLE_MS - 1);
+  await reaper.expire();
+  await reaper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com"), ["a/1", "a/2"]);
+  it.clock.jumpWall(-365 * DAY_MS);
+  it.clock.sleep(1);
+  await reaper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com"), ["a/1", "a/2"]);
+  it.clock.sleep(DAY_MS);
+  await reaper.makeRoom();
+  assert.deepEqual(left(it, "a@example.com"), []);
+});
+
+test("one look makes room from everybody's trash where rows come late, as on the shared engine (D14)", async (t) => {
+  const it = await rig(t, 30 * DAY_MS);
+  const owners = ["a@example.com", "b@example.com", "c@example.com"];
+  for (const owner of owners) {
+    const user = await it.node.signIn(owner);
+    await trashed(user, "1");
+    await trashed(user, "2");
+    await setQuota(it, owner, 100n);
+  }
+  it.clock.sleep(DAY_MS + 1);
+  const reaper = restarted(t, it, withLateRows(it.node.node.storage));
+  it.clock.sleep(TRASH_SETTLE_MS);
   await reaper.expire();
   await reaper.makeRoom();
   assert.deepEqual(left(it, ...owners), []);
