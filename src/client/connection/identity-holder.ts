@@ -1,12 +1,13 @@
 // Holds the signed-in identity and the ID token that opens sessions, as long as it is valid.
 import type { Clock } from "#base/clock.ts";
+import { readClaims } from "#client/signin/id-token.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import type { SessionCache, StoredIdentity } from "./session-cache.ts";
 
 /** A token that expires within this time is no longer used. */
 const LEEWAY_MS = 5_000;
 
-/** Reads the identity once and keeps it for the run of the program. */
+/** Reads the identity once and keeps it for the run of the program; a later sign-in of the same user renews its token. */
 export class IdentityHolder {
   readonly #cache: SessionCache;
   readonly #clock: Pick<Clock, "wallMs">;
@@ -60,14 +61,14 @@ export class IdentityHolder {
 
   /** True when a server would still take the ID token. */
   async hasToken(): Promise<boolean> {
-    return this.#usableToken(await this.current()) !== undefined;
+    return (await this.#token()) !== undefined;
   }
 
   /** The ID token. Throws SIGN_IN_NEEDED with the reason when no valid one is stored. */
   async idToken(why: string): Promise<string> {
-    const identity = await this.current();
-    const token = this.#usableToken(identity);
+    const token = await this.#token();
     if (token !== undefined) return token;
+    const identity = await this.current();
     if (identity === undefined) throw new ClientError("SIGN_IN_NEEDED", "you are not signed in");
     const what =
       identity.idToken === undefined
@@ -76,10 +77,33 @@ export class IdentityHolder {
     throw new ClientError("SIGN_IN_NEEDED", `${why}, and ${what}`, { todo: "Sign in again: grove login" });
   }
 
+  /** A usable token: the one at hand, or that of a sign-in by another command since. */
+  async #token(): Promise<string | undefined> {
+    const before = await this.current();
+    const token = this.#usableToken(before);
+    if (token !== undefined || before?.idToken === undefined || !this.#isStored) return token;
+    const now = await this.#cache.readIdentity();
+    if (now?.idToken === undefined || now.username !== before.username) return undefined;
+    // Another cluster may know the user by the same address, and its tokens are none of this one's business.
+    if (!isOfSameClient(before.idToken, now.idToken)) return undefined;
+    this.#identity = now;
+    return this.#usableToken(now);
+  }
+
   #usableToken(identity: StoredIdentity | undefined): string | undefined {
     if (identity?.idToken === undefined) return undefined;
     const { expiresAtMs } = identity;
     const isValid = expiresAtMs === undefined || expiresAtMs - LEEWAY_MS > this.#clock.wallMs();
     return isValid ? identity.idToken : undefined;
+  }
+}
+
+/** True where both tokens are of one identity provider, for one client of it. */
+function isOfSameClient(first: string, second: string): boolean {
+  try {
+    const [one, other] = [readClaims(first), readClaims(second)];
+    return one.issuer === other.issuer && one.audience === other.audience;
+  } catch {
+    return false;
   }
 }

@@ -12,7 +12,11 @@ export interface TokenClaims {
   /** Wall time of its `exp`; undefined when it names none. */
   readonly expiresAtMs: number | undefined;
   readonly issuer: string | undefined;
+  /** Its `aud`, several of a list with blanks between; empty when it names none. */
+  readonly audience: string;
 }
+
+const NO_CLAIMS: TokenClaims = { email: undefined, expiresAtMs: undefined, issuer: undefined, audience: "" };
 
 /** Reads the claims of an ID token or a mock token. Throws SIGN_IN_FAILED when it is neither. */
 export function readClaims(token: string): TokenClaims {
@@ -25,7 +29,7 @@ export function readClaims(token: string): TokenClaims {
 }
 
 function mockClaims(rest: string): TokenClaims {
-  if (rest.includes("@")) return { email: emailOf(rest), expiresAtMs: undefined, issuer: undefined };
+  if (rest.includes("@")) return { ...NO_CLAIMS, email: emailOf(rest) };
   const fields = decode(rest);
   if (fields === undefined) throw notAToken();
   return claimsOf(fields);
@@ -38,6 +42,7 @@ function claimsOf(fields: StoredFields): TokenClaims {
     email: email === undefined ? undefined : emailOf(email),
     expiresAtMs: exp === undefined ? undefined : exp * 1_000,
     issuer: fields.text("iss"),
+    audience: fields.text("aud") ?? fields.texts("aud").join(" "),
   };
 }
 
