@@ -21,7 +21,7 @@ interface HandOverFlags extends AdministrationFlags {
   readonly end: boolean;
 }
 
-const LEFT = "it learns of it from the directory when it is back; run this again to be sure";
+const LEARNS = "it learns of it from the directory when it is back";
 
 /** Hands a root over. */
 export function handOverVerb(host: CommandHost): Command {
@@ -85,7 +85,7 @@ function beginning({ username, to }: Names, { reason = "", until, withDelete }: 
       done:
         `${to} may ${rights} all of the root of ${username} until ${localTime(untilMs)}. What ${to} writes there counts for the quota ` +
         `of ${username}. Both see it in 'grove roots'; --end ends it.`,
-      left: `${to} gets no further there until then: ${LEFT}`,
+      left: `${to} gets no further there until then: ${LEARNS}; run this again to be sure`,
     },
   };
 }
@@ -102,7 +102,8 @@ function ending({ username, to }: Names): Order {
     change,
     words: {
       done: `The root of ${username} is no longer handed over to ${to}; what ${to} wrote there stays.`,
-      left: `${to} still reaches the root there until then: ${LEFT}`,
+      // The same again is refused, as done already.
+      left: `${to} still reaches the root there until then: ${LEARNS}`,
     },
   };
 }

@@ -22,7 +22,8 @@ interface RemoveFlags extends AdministrationFlags {
 
 type Order = Pick<Parameters<typeof decide>[2], "change" | "words">;
 
-const LEFT = "it learns of it from the directory when it is back; run this again to be sure";
+/** The same again is refused, as done already. */
+const LEFT = "it learns of it from the directory when it is back";
 
 /** Removes a user. */
 export function removeVerb(host: CommandHost): Command {

@@ -115,6 +115,30 @@ test("a server that does not answer is named, with what that means, and the exit
   );
 });
 
+test("of a server that does not answer is said what helps: the same again only where that is not refused", async () => {
+  let known: UserState | undefined;
+  const handlers: FakeHandlers = {
+    listUserStates: () => ({ states: known === undefined ? [] : [known], more: false, sessions: 0 }),
+    setUserState: ({ state }) => {
+      known = state;
+      return { ...(state === undefined ? {} : { state }), applied: true };
+    },
+  };
+  await signIn(handlers);
+  const cluster = ["--nodes", `${await serve(handlers)},${await serve(handlers)}`];
+  await servers.pop()?.stop();
+  const dave = (verb: string, ...words: string[]) => user(verb, "dave@example.com", ...words, ...cluster);
+  const handOver = (...words: string[]) => dave("hand-over", "--to", "carol@example.com", ...words);
+  const [begun, ended] = [await handOver("--reason", "x"), await handOver("--end")];
+  const removed = await dave("remove", "--reason", "x", "--without-export");
+  for (const { code, out } of [begun, ended, removed]) {
+    assert.equal(code, 7);
+    assert.match(out, /NOT YET: .*it learns of it from the directory when it is back/);
+  }
+  assert.match(begun.out, /run this again to be sure/);
+  assert.doesNotMatch(ended.out + removed.out, /run this again/);
+});
+
 test("what every server refuses is told as a refusal", async () => {
   const refuse = (): never => {
     throw refusal(Code.PERMISSION_DENIED, "NOT_ADMIN");
