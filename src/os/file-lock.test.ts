@@ -1,11 +1,11 @@
 // Locks that end with their holder: a probe sees them, also after the file was removed.
 import assert from "node:assert/strict";
-import { chownSync, rmSync, statSync } from "node:fs";
+import { chownSync, linkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { changeAlone, holdAlone, holdShared, LockProbe } from "./file-lock.ts";
+import { changeAlone, holdAlone, holdShared, LockProbe, makeLockFile } from "./file-lock.ts";
 
 test("a lock is seen while anybody holds it, by one or by several, and no longer", (context) => {
   const path = join(scratchFolder("os-lock-"), "lock");
@@ -70,4 +70,21 @@ test("a lock file that root makes in a service's folder is the service's", {
   await changeAlone(path, "it is in use", () => Promise.resolve());
   const { uid, gid } = statSync(path);
   assert.deepEqual([uid, gid], [64_242, 64_243]);
+});
+
+test("a lock that root has made and left to itself is the service's from the next time on, and nothing else is", {
+  skip: process.getuid?.() === 0 ? false : "needs root",
+}, () => {
+  const folder = scratchFolder("os-lock-");
+  const ownerOf = (name: string): number => statSync(join(folder, name)).uid;
+  for (const name of ["made", "content"]) writeFileSync(join(folder, name), name === "made" ? "" : "x");
+  writeFileSync(join(folder, "linked"), "");
+  linkSync(join(folder, "linked"), join(folder, "link"));
+  symlinkSync("content", join(folder, "symbolic"));
+  chownSync(folder, 64_242, 64_243);
+  for (const name of ["made", "content", "link", "new"]) makeLockFile(join(folder, name));
+  assert.throws(() => makeLockFile(join(folder, "symbolic")));
+  assert.deepEqual(["made", "new", "content", "link"].map(ownerOf), [64_242, 64_242, 0, 0]);
+  holdShared(join(folder, "shared"))();
+  assert.equal(ownerOf("shared"), 64_242);
 });

@@ -1,5 +1,5 @@
 // System locks on empty files, released when their process ends for any reason.
-import { closeSync, existsSync, openSync, statSync } from "node:fs";
+import { closeSync, constants, existsSync, fchownSync, fstatSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,6 +13,24 @@ const CHANGE_WAIT_MS = 10_000;
 const CHANGE_LOOK_MS = 20;
 /** Defensive connections refuse OFF, which would also leave a journal beside the lock. */
 const NO_JOURNAL = "PRAGMA journal_mode = MEMORY";
+
+/**
+ * Makes a lock file where there is none. It is its folder's owner's, also where root makes it or has made it: a
+ * service that cannot open it would take the lock for held for ever. Not while this process holds the lock.
+ */
+export function makeLockFile(path: string): void {
+  const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+  const descriptor = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+  try {
+    if (process.getuid?.() !== 0) return;
+    const { uid, nlink, size } = fstatSync(descriptor);
+    const folder = statSync(dirname(path));
+    // Another link, or content, would be something else of root's.
+    if (uid === 0 && nlink === 1 && size === 0) fchownSync(descriptor, folder.uid, folder.gid);
+  } finally {
+    closeSync(descriptor);
+  }
+}
 
 /**
  * Takes a shared lock; returns the function that releases it. Throws SQLite's error if it is held
@@ -119,6 +137,6 @@ export class LockProbe {
 function open(path: string, timeout: number): DatabaseSync {
   // SQLite would make the file readable for others. Open it nowhere else: the system drops a process's locks
   // on a file with any descriptor that the process closes.
-  if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+  if (!existsSync(path)) makeLockFile(path);
   return new DatabaseSync(path, { timeout });
 }

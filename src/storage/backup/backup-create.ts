@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { backup, type DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { VERSION } from "#base/version.ts";
-import { holdShared } from "#os/file-lock.ts";
+import { holdShared, makeLockFile } from "#os/file-lock.ts";
 import {
   BACKUP_LEASE_FILE,
   BACKUP_SCHEMA,
@@ -111,7 +111,9 @@ export async function createBackup(order: BackupOrder): Promise<BackupReport> {
     const id = nextBackupId(backupIds(folder), order.nowMs());
     const partial = join(folder, BACKUPS_FOLDER, `${UNFINISHED}${id}`);
     mkdirSync(partial, { mode: 0o700 });
-    endLease = holdShared(join(directory, BACKUP_LEASE_FILE));
+    const lease = join(directory, BACKUP_LEASE_FILE);
+    makeLockFile(lease);
+    endLease = holdShared(lease);
     const takenAtMs = order.nowMs();
     await copyDatabase(databasePath, partial);
     const files = copyFiles(order, partial);
