@@ -23,9 +23,9 @@ const HELP = `
 What is checked: the database, sizes of every directory up to its root, the quota counters, the chunk list against the
 chunk files, and quota_config.json. -deep also reads every stored byte and compares its checksum.
 
-What -repair does: it corrects counters and sizes, moves chunk files that belong to nothing to lost+found, and marks files
-whose bytes are missing or wrong as damaged. It never deletes. With -deep it also takes that mark away from files whose
-bytes are right again, so that a chunk file put back from a backup counts.
+What -repair does: it corrects counters and sizes, moves chunk files that belong to nothing to lost+found (lost+found-grove
+where that is the disk's own), and marks files whose bytes are missing or wrong as damaged. It never deletes. With -deep it
+also takes that mark away from files whose bytes are right again, so that a chunk file put back from a backup counts.
 
 -engine_file and -store in place of -data check the shared engine while FileServers use it: its rows by the same rules, and
 with -list every object of the bucket. Nothing is repaired there. -restored is for a database that was restored to an earlier

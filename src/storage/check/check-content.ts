@@ -21,7 +21,9 @@ import type { Findings } from "./check-report.ts";
 import { describeInode } from "./check-tree-path.ts";
 import { checkUploads } from "./check-uploads.ts";
 
-const LOST_AND_FOUND = "lost+found";
+/** Where files are put aside. Where a disk is mounted at the data folder the first is the disk's own, and root's. */
+const LOST_AND_FOUND: readonly string[] = ["lost+found", "lost+found-grove"];
+const NOT_OURS: readonly (string | undefined)[] = ["EACCES", "EPERM"];
 const SLICE_ROWS = 1_000;
 
 /** Input of a content check. A repair needs an open transaction. */
@@ -285,9 +287,21 @@ function setAside({ directory }: ContentCheck, name: string): void {
   if (directory === undefined) return;
   const path = isChunkName(name) ? chunkPath(directory, name) : join(directory, CHUNKS_DIRECTORY, name);
   if (!existsSync(path)) return;
-  const target = join(directory, LOST_AND_FOUND);
+  for (const folder of LOST_AND_FOUND) {
+    try {
+      moveInto(join(directory, folder), path, name.replaceAll("/", "-"));
+      return;
+    } catch (error) {
+      const isOthers = NOT_OURS.includes((error as NodeJS.ErrnoException).code);
+      if (!isOthers || folder === LOST_AND_FOUND.at(-1)) throw error;
+    }
+  }
+}
+
+/** Moves a file into a folder, under the first free name. */
+function moveInto(target: string, path: string, name: string): void {
   mkdirSync(target, { recursive: true, mode: 0o700 });
-  const kept = join(target, name.replaceAll("/", "-"));
+  const kept = join(target, name);
   let free = kept;
   for (let number = 2; existsSync(free); number++) free = `${kept}-${number}`;
   renameSync(path, free);
