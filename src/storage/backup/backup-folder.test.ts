@@ -1,12 +1,15 @@
 // Tests of backup folders: reuse of earlier chunks, refusals and warnings, and files left out (A-08, A-20).
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { chunkFiles, refusal } from "#storage/local/store.fixture.ts";
+import { systemClock } from "#base/clock.ts";
+import { systemRandom } from "#base/random.ts";
+import { chunkFiles, openTestStorage, refusal } from "#storage/local/store.fixture.ts";
 import { lab, make } from "./backup.fixture.ts";
+import { restoreBackup } from "./backup-restore.ts";
 import { listBackups, pruneBackups, verifyBackups } from "./backup-verify.ts";
 
 test("a backup of copies does not trust links: it copies what is linked, once, and leans on what only the pool has", async (context) => {
@@ -89,4 +92,36 @@ test("one backup can be checked by its name, one that is not there is said to be
   rmSync(join(here.folder, "backups"), { recursive: true });
   assert.deepEqual(listBackups(here.folder), []);
   assert.throws(() => check(undefined), /holds no finished backup/);
+});
+
+test("where a disk is mounted its lost+found keeps no backup and no restore away (A-20)", async (context) => {
+  const here = await lab(context);
+  const [target, taken] = ["disk", "taken"].map((name) => join(here.folder, "..", name));
+  assert.ok(target !== undefined && taken !== undefined);
+  for (const disk of [here.folder, target, taken]) mkdirSync(join(disk, "lost+found"), { recursive: true });
+  writeFileSync(join(taken, "mine"), "mine");
+  const { id } = await make(here);
+  await assert.rejects(make({ ...here, folder: taken }), refusal("BAD_ARGUMENT"));
+  const order = {
+    folder: here.folder,
+    id,
+    clock: systemClock,
+    random: systemRandom,
+    progress: () => undefined,
+  };
+  await assert.rejects(restoreBackup({ ...order, target: taken }), refusal("BAD_ARGUMENT"));
+  assert.deepEqual((await restoreBackup({ ...order, target })).problems, []);
+  await (await openTestStorage(target)).close();
+});
+
+test("a backup that root makes of a service's data leaves it a lock that it can look at, so that space is freed", {
+  skip: process.getuid?.() === 0 ? false : "needs root",
+}, async (context) => {
+  const here = await lab(context);
+  const lease = join(here.directory, "backup.lock");
+  // As an earlier Grove has left it.
+  writeFileSync(lease, "", { mode: 0o600 });
+  chownSync(here.directory, 64_242, 64_243);
+  await make(here);
+  assert.equal(statSync(lease).uid, 64_242);
 });

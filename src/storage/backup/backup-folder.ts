@@ -41,7 +41,7 @@ export async function openBackupFolder(folder: string, dataId: string): Promise<
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const mark = join(folder, BACKUP_MARK_FILE);
   if (!existsSync(mark)) {
-    const others = readdirSync(folder).filter((name) => name !== BACKUP_FOLDER_LOCK && !name.startsWith("."));
+    const others = namesIn(folder).filter((name) => name !== BACKUP_FOLDER_LOCK && !name.startsWith("."));
     if (others.length > 0) {
       throw new GroveError(
         "BAD_ARGUMENT",
@@ -64,6 +64,11 @@ export async function openBackupFolder(folder: string, dataId: string): Promise<
     mkdirSync(join(folder, POOL_FOLDER, name), { recursive: true, mode: 0o700 });
   syncDirectoryNow(join(folder, POOL_FOLDER));
   syncDirectoryNow(folder);
+}
+
+/** Names in a folder; where a disk is mounted there, without the folder that every disk has. */
+export function namesIn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => name !== "lost+found");
 }
 
 /** Throws NO_SUCH_PATH for a folder that is not a backup folder. */

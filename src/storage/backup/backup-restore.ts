@@ -1,5 +1,5 @@
 // Makes a data directory from a backup in an empty folder, with every file checked and a new identity.
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "#base/clock.ts";
@@ -16,6 +16,7 @@ import type { BackupProgress } from "./backup-create.ts";
 import { chunkFileProblem, copyWhole } from "./backup-files.ts";
 import {
   chosenBackup,
+  namesIn,
   neededChunks,
   neededTotals,
   openBackupDatabase,
@@ -65,7 +66,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<RestoreReport>
   const manifest = readManifest(folder, id);
   const [problem] = fileProblems(folder, manifest);
   if (problem !== undefined) throw new GroveError("CORRUPT", `backup ${id}: ${problem}; restore another one`);
-  if (existsSync(target) && readdirSync(target).length > 0) {
+  if (existsSync(target) && namesIn(target).length > 0) {
     throw new GroveError("BAD_ARGUMENT", `${target} is not empty; name a folder that is missing or empty`);
   }
   mkdirSync(target, { recursive: true, mode: 0o700 });
