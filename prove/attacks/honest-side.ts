@@ -28,6 +28,8 @@ const CALM = "calm";
 const COLUMN = 18;
 const UNATTACKED: readonly string[] = ["before", CALM, "after"];
 const CALLS_AT_LEAST = 10;
+/** Shortest pause of tasks that leave attackers and servers the processor time of a short stroke. */
+const PACED_EVERY_MS = 20;
 /**
  * With fewer calls the p99 is the slowest of all, which shows the machine's state in that moment: the mean of
  * the others is judged instead.
@@ -40,12 +42,14 @@ export class HonestSide {
   readonly #phases = new Map<string, Phase>();
   readonly #tasks: readonly HonestTask[];
   readonly #done: Promise<unknown>;
+  readonly #pauseMinMs: number;
   #now = "before";
   #isOver = false;
 
-  constructor(campaign: Campaign, tasks: readonly HonestTask[]) {
+  constructor(campaign: Campaign, tasks: readonly HonestTask[], isPaced = false) {
     this.#campaign = campaign;
     this.#tasks = tasks;
+    this.#pauseMinMs = isPaced ? PACED_EVERY_MS : 0;
     this.#done = Promise.all(tasks.map((task) => this.#goOn(task)));
     campaign.atEnd(() => this.end());
   }
@@ -66,7 +70,7 @@ export class HonestSide {
   longestRoundMs(): number {
     const rounds = this.#tasks.map((task) => {
       const { timesMs } = this.#phase(task, CALM);
-      return task.everyMs + timesMs.reduce((sum, each) => sum + each, 0) / Math.max(1, timesMs.length);
+      return this.#pauseMs(task) + timesMs.reduce((sum, each) => sum + each, 0) / Math.max(1, timesMs.length);
     });
     return Math.max(...rounds);
   }
@@ -162,8 +166,12 @@ export class HonestSide {
       phase.underWay--;
       phase.timesMs.push(performance.now() - startedMs);
       this.#campaign.count("honest calls");
-      await sleep(task.everyMs);
+      await sleep(this.#pauseMs(task));
     }
+  }
+
+  #pauseMs({ everyMs }: HonestTask): number {
+    return Math.max(everyMs, this.#pauseMinMs);
   }
 
   #phase(task: HonestTask, name: string): Phase {

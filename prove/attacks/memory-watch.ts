@@ -1,6 +1,6 @@
 // Reads the servers' memory ten times a second: its peak, and the attack that raised it above the bound.
 import type { Campaign } from "#prove/campaign.ts";
-import { footprintOf, type GroveProcess } from "#prove/grove-process.ts";
+import { type GroveProcess, memoryMbOf } from "#prove/grove-process.ts";
 
 const MEMORY_MAX_MB = 400;
 const MEMORY_EVERY_MS = 100;
@@ -55,7 +55,7 @@ export function watchMemory(
 /** A process that is about to end may have nothing to read. */
 function memoryOf({ pid }: GroveProcess): number {
   try {
-    return footprintOf(pid).memoryMb;
+    return memoryMbOf(pid);
   } catch {
     return 0;
   }

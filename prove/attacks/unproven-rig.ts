@@ -71,7 +71,8 @@ export const unproven: Rig = {
     const isShort = campaign.goal <= KINDS.length;
     const drawn = campaign.goal < KINDS.length ? KINDS.filter((kind) => kind !== SIEGE) : KINDS;
     const kinds = isShort ? campaign.random.shuffled(drawn) : KINDS;
-    const stage = await setUp(campaign, isShort, isShort ? SHORT_CALM_CALLS : CALM_CALLS);
+    const calmCalls = isShort ? SHORT_CALM_CALLS : CALM_CALLS;
+    const stage = await setUp(campaign, isShort, { calmCalls, isPaced: isShort });
     for (let turn = 0; campaign.shouldGoOn(); turn++) {
       const kind = kinds[turn % kinds.length] as string;
       await stage.stroke({ kind, isShort, ms: isShort ? SHORT_STROKE_MS : STROKE_MS });
@@ -95,7 +96,8 @@ export const siege: Rig = {
   shortGoal: 3,
   async run(campaign) {
     const isShort = campaign.goal <= siege.shortGoal;
-    const stage = await setUp(campaign, isShort, isShort ? SHORT_CALM_CALLS : CALM_CALLS_SIEGE);
+    const calmCalls = isShort ? SHORT_CALM_CALLS : CALM_CALLS_SIEGE;
+    const stage = await setUp(campaign, isShort, { calmCalls, isPaced: false });
     const seconds = setInterval(() => stage.isStriking() && campaign.step(), 1_000);
     campaign.atEnd(() => clearInterval(seconds));
     while (campaign.shouldGoOn()) {
@@ -113,10 +115,15 @@ interface Stage {
   judge(floorMs: number): Promise<void>;
 }
 
-async function setUp(campaign: Campaign, isShort: boolean, calmCalls: number): Promise<Stage> {
+/** Honest clients that are paced leave attackers and servers the processor time of a short stroke. */
+async function setUp(
+  campaign: Campaign,
+  isShort: boolean,
+  { calmCalls, isPaced }: { readonly calmCalls: number; readonly isPaced: boolean },
+): Promise<Stage> {
   const scene = await startUnprovenScene(campaign);
   const attacker = startAttacker(campaign, ATTACKER, isShort);
-  const honest = new HonestSide(campaign, await honestTasks(campaign, scene));
+  const honest = new HonestSide(campaign, await honestTasks(campaign, scene, isPaced), isPaced);
   let now = "";
   const peaks = watchMemory(
     campaign,

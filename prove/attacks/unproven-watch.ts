@@ -17,6 +17,8 @@ const CALL_LIMIT_MS = 20_000;
 const HEARTBEAT_LIMIT_MS = 5_000;
 const OFTEN_MS = 3;
 const SELDOM_MS = 100;
+/** In short strokes, of which megabytes would take the most processor time. */
+const PACED_MEGABYTES_EVERY_MS = 300;
 /** Interval of sign-ins with tokens new to the server: some seven a second, from many networks in turn. */
 const SIGN_IN_EVERY_MS = 150;
 const NETWORKS = 12;
@@ -30,7 +32,11 @@ const MEGABYTE = 1_000_000;
 const BIG = "/megabyte";
 
 /** All honest tasks. */
-export async function honestTasks(campaign: Campaign, scene: UnprovenScene): Promise<HonestTask[]> {
+export async function honestTasks(
+  campaign: Campaign,
+  scene: UnprovenScene,
+  isPaced: boolean,
+): Promise<HonestTask[]> {
   const channelTo = ({ port }: Door, tls?: ChannelTls): GrpcChannel => {
     const channel = new GrpcChannel({
       addresses: [`127.0.0.1:${port}`],
@@ -66,7 +72,7 @@ export async function honestTasks(campaign: Campaign, scene: UnprovenScene): Pro
     },
     {
       name: "writes and reads of a megabyte",
-      everyMs: SELDOM_MS,
+      everyMs: isPaced ? PACED_MEGABYTES_EVERY_MS : SELDOM_MS,
       isPaced: false,
       async once() {
         await bulky.calls.writeFile({ path: BIG, data }, bulky.inTime());
