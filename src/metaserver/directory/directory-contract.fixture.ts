@@ -32,6 +32,9 @@ import {
 import { testSubjects } from "./subjects-contract.fixture.ts";
 import { testUserStates } from "./user-states-contract.fixture.ts";
 
+/** Ends a test that hangs; a machine with much else to do takes seconds for what takes it milliseconds alone. */
+const TEST_TIMEOUT_MS = 120_000;
+
 /** Declares the contract's tests for one implementation; `skip` is the reason not to run them, or false. */
 export function testDirectoryContract(
   name: string,
@@ -39,7 +42,7 @@ export function testDirectoryContract(
   options: { readonly skip?: string | false } = {},
 ): void {
   const contract: Contract = (title, body) => {
-    test(`${name}: ${title}`, { timeout: 20_000, skip: options.skip ?? false }, async (t) => {
+    test(`${name}: ${title}`, { timeout: TEST_TIMEOUT_MS, skip: options.skip ?? false }, async (t) => {
       const clock = new ManualClock();
       await body(await open(clock, (end) => t.after(end)), clock);
     });
