@@ -52,7 +52,7 @@ function start(
     cwd,
     encoding: "utf8",
     env: { PATH: path, HOME: scratch },
-    timeout: 20_000,
+    timeout: 60_000,
   });
   return { lines: stdout.trimEnd().split("\n"), error: stderr, status };
 }

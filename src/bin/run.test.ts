@@ -9,7 +9,7 @@ import { COMMANDS } from "./commands.ts";
 const ENTRY = fileURLToPath(new URL("./grove.ts", import.meta.url));
 
 function grove(...words: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [ENTRY, ...words], { encoding: "utf8", timeout: 30_000 });
+  return spawnSync(process.execPath, [ENTRY, ...words], { encoding: "utf8", timeout: 60_000 });
 }
 
 test("help and version are printed to standard output with exit code 0", () => {
@@ -47,7 +47,7 @@ test("help reads no command's module and not the parser either", () => {
        await import(${JSON.stringify(ENTRY)});
        console.log("\\n" + JSON.stringify(seen));`,
     ],
-    { encoding: "utf8", timeout: 30_000 },
+    { encoding: "utf8", timeout: 60_000 },
   );
   const seen = JSON.parse(stdout.trimEnd().split("\n").at(-1) ?? "[]") as string[];
   const names = seen.flatMap((url) => (url.startsWith("file:") ? (url.split("/").at(-1) ?? []) : []));
@@ -69,7 +69,7 @@ function runMade(words: readonly string[], action: string, server = false, env: 
     cwd: fileURLToPath(new URL(".", import.meta.url)),
     encoding: "utf8",
     env: { ...process.env, ...env },
-    timeout: 30_000,
+    timeout: 60_000,
   });
 }
 
@@ -161,7 +161,7 @@ test("a reader that leaves ends a command quietly", () => {
   const { status, stdout, stderr } = spawnSync(
     "sh",
     ["-c", `"$0" --input-type=module --eval "$1" | head -n 1`, process.execPath, script],
-    { cwd: fileURLToPath(new URL(".", import.meta.url)), encoding: "utf8", timeout: 30_000 },
+    { cwd: fileURLToPath(new URL(".", import.meta.url)), encoding: "utf8", timeout: 60_000 },
   );
   assert.deepEqual([status, stdout, stderr], [0, "line\n", ""]);
 });

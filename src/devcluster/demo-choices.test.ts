@@ -18,7 +18,7 @@ import { ProviderMemory } from "./provider-memory.ts";
 import { chooseReserve, DEMO_ROOM_BYTES } from "./reserve-choice.ts";
 import { reserveWarning, shortPath, summaryLines } from "./up-screen.ts";
 
-const TIMEOUT = { timeout: 10_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 test("the reserve is the specified 20 GiB, and less only on a disk with less than 4 GiB above it (spec 4.6.3)", () => {
   const enough = DISK_RESERVE_BYTES + DEMO_ROOM_BYTES;

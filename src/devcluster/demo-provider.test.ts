@@ -14,7 +14,7 @@ import { freePort } from "#testing/free-ports.ts";
 import { createDemoProvider } from "./demo-provider.ts";
 import { issuerOf, makeProviderKeys, type ProviderSettings } from "./provider-settings.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 const REDIRECT = "http://localhost:38485/logincallback";
 const CLIENT: oauth.Client = { client_id: "grove" };
 // oxlint-disable-next-line typescript/no-deprecated -- the mark of a provider that is reached without leaving this machine

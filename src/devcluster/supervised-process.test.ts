@@ -14,7 +14,7 @@ import {
   SupervisedProcess,
 } from "./supervised-process.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 const TIMES = { ...SUPERVISION_TIMES, restartFirstMs: 10, restartMaxMs: 40, startMs: 10_000, stopMs: 300 };
 
 interface Supervised {

@@ -56,7 +56,7 @@ after(() => {
   server.close();
 });
 
-test("a server whose authority is given is trusted, any other is not", { timeout: 10_000 }, async () => {
+test("a server whose authority is given is trusted, any other is not", { timeout: 30_000 }, async () => {
   const trusting = createAuthorityFetch(made.own.cert);
   const answer = await trusting(`${base}/`, { method: "POST", body: new URLSearchParams({ a: "1 2" }) });
   assert.deepEqual(await answer.json(), {
@@ -69,7 +69,7 @@ test("a server whose authority is given is trusted, any other is not", { timeout
 });
 
 test("redirects are handed back and not followed; an answer without a body has none", {
-  timeout: 10_000,
+  timeout: 30_000,
 }, async () => {
   const trusting = createAuthorityFetch(made.own.cert);
   const redirect = await trusting(`${base}/redirect`);
@@ -78,7 +78,7 @@ test("redirects are handed back and not followed; an answer without a body has n
   assert.equal((await trusting(`${base}/empty`)).body, null);
 });
 
-test("a signal ends a request that hangs", { timeout: 10_000 }, async () => {
+test("a signal ends a request that hangs", { timeout: 30_000 }, async () => {
   const controller = new AbortController();
   const hanging = createAuthorityFetch(made.own.cert)(`${base}/hang`, { signal: controller.signal });
   controller.abort();

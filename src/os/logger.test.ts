@@ -75,7 +75,7 @@ test("a level holds for children too, and SIGUSR2 switches debug on and off", as
 });
 
 test("a logger on standard error writes its lines there and ends, also when asked twice", {
-  timeout: 20_000,
+  timeout: 60_000,
 }, async () => {
   const program = `
     const { createLogger } = await import(${JSON.stringify(new URL("logger.ts", import.meta.url).href)});
@@ -92,7 +92,7 @@ test("a logger on standard error writes its lines there and ends, also when aske
   assert.equal(stderr.trim().split("\n").length, 100);
 });
 
-test("lines that wait when a process ends are written all the same", { timeout: 20_000 }, async () => {
+test("lines that wait when a process ends are written all the same", { timeout: 60_000 }, async () => {
   const path = join(folder, "exit.log");
   const program = `
     const { createLogger } = await import(${JSON.stringify(new URL("logger.ts", import.meta.url).href)});

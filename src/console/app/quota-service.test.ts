@@ -310,7 +310,7 @@ test("a home node that is offline, unknown or away is NODE_OFFLINE, and nothing 
 });
 
 test("a node that never answers is NODE_TIMEOUT, and the audit line says that nobody knows", {
-  timeout: 20_000,
+  timeout: 60_000,
 }, async () => {
   answer = () => new Promise(() => undefined);
   assert.deepEqual(problemOf(await put({ quota_bytes: 7 })), [504, "NODE_TIMEOUT"]);

@@ -7,7 +7,7 @@ import { type LogFields, silentLogger } from "#base/log.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { startTestNode } from "./node.fixture.ts";
 
-const TIMEOUT = { timeout: 30_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 test(
   "garbage from somebody with a session counts as no error of the node, in every kind of call",

@@ -15,7 +15,7 @@ import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { as, nodeMessage, refused } from "./meta-server.fixture.ts";
 
-const TIMEOUT = { timeout: 30_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 interface Started {
   readonly child: ChildProcess;

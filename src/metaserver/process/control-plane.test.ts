@@ -22,7 +22,7 @@ import type { Client, GrpcChannelOptions } from "#wire/grpc/client.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { as, type MetaServerUnderTest, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 type Tls = NonNullable<GrpcChannelOptions["tls"]>;
 
 interface Cluster extends MetaServerUnderTest {

@@ -11,7 +11,7 @@ import { KNOWN_NODES_INTERVAL_MS } from "./known-nodes.ts";
 import { openKnownNodesFile } from "./known-nodes-file.ts";
 import { as, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 const NAME = "known_nodes.json";
 
 test(

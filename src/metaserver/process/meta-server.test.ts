@@ -10,7 +10,7 @@ import { createClient } from "#wire/grpc/client.ts";
 import { GetRootsResponseSchema, MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { as, nodeMessage, refused, startForTest } from "./meta-server.fixture.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 test(
   "a user's first Navigate places the root on the node with the most room, for 12 h (D19, T20)",

@@ -29,7 +29,7 @@ function copies(drops: SharedDrops, left: ErrorCode[], ops: string[]): CopyRunne
 }
 
 for (const code of ["WRONG_NODE", "NO_SUCH_PATH"] as const) {
-  test(`a copy whose drop is answered ${code} gives its place back`, { timeout: 20_000 }, async () => {
+  test(`a copy whose drop is answered ${code} gives its place back`, { timeout: 60_000 }, async () => {
     const ops: string[] = [];
     const runner = copies(
       dropsOf(() => false),

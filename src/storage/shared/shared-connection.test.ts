@@ -55,7 +55,7 @@ async function silentAfter(t: TestContext, statements: number): Promise<SilentSe
 
 for (const statements of [0, 1]) {
   test(`a server that says nothing after ${statements} statements of a new connection is left for the next one`, {
-    timeout: 20_000,
+    timeout: 60_000,
   }, async (t) => {
     const [first, second] = [await silentAfter(t, statements), await silentAfter(t, statements)];
     await assert.rejects(connectToPrimary([first.address, second.address]), /timeout/);
@@ -65,7 +65,7 @@ for (const statements of [0, 1]) {
 }
 
 test("a line goes on with a new connection where the first statements of one had no answer", {
-  timeout: 20_000,
+  timeout: 60_000,
 }, async (t) => {
   const { address, seen } = await silentAfter(t, 0);
   const line = new SharedLine({

@@ -12,7 +12,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { outsideReading, resetStream } from "./reset.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 const connected = async (
   t: TestContext,

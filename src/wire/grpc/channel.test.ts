@@ -12,7 +12,7 @@ import { createClient, GrpcChannel, type GrpcChannelOptions } from "./client.ts"
 import { echoHandlers } from "./echo-service.ts";
 import { GrpcServer } from "./server.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 const serve = async (
   t: TestContext,

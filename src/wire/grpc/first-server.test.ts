@@ -8,7 +8,7 @@ import { createClient, GrpcChannel } from "./client.ts";
 import { echoHandlers } from "./echo-service.ts";
 import { GrpcServer } from "./server.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 interface Served {
   readonly server: GrpcServer;

@@ -10,7 +10,7 @@ import type { Door } from "./doorkeeper.ts";
 import { echoHandlers } from "./echo-service.ts";
 import { GrpcServer } from "./server.ts";
 
-const TIMEOUT = { timeout: 30_000 };
+const TIMEOUT = { timeout: 60_000 };
 /** More than a session allows in a row. */
 const FRAMES = 50;
 const VOLLEYS = 5;

@@ -24,7 +24,7 @@ import { HealthService } from "./health.ts";
 import { addReflection } from "./reflection.ts";
 import { GrpcServer, type GrpcServerOptions, type ServerErrorEvent } from "./server.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 interface Choices extends GrpcServerOptions {
   readonly handlers?: Partial<ServiceHandlers<typeof EchoService>>;

@@ -7,7 +7,7 @@ import { serve } from "./sliced.fixture.ts";
 import { slicedClientStream } from "./sliced.ts";
 
 test("an upload's own encoder writes what precedes a payload, but for what it leaves", {
-  timeout: 20_000,
+  timeout: 60_000,
 }, async (t) => {
   const seen: unknown[] = [];
   const server = new GrpcServer();

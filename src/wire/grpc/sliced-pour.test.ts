@@ -11,7 +11,7 @@ import { GrpcServer } from "./server.ts";
 import { inbox, serve } from "./sliced.fixture.ts";
 import { slicedServerStream } from "./sliced.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 /** A message of one chunk in gRPC's frame, and where its payload begins. */
 const chunkWire = (data: Uint8Array): { readonly wire: Buffer; readonly payloadAt: number } => {

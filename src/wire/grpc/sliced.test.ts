@@ -22,7 +22,7 @@ import {
 } from "./sliced.ts";
 
 type Upload = typeof UploadRequestSchema;
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 const payloadOf = async (part: SlicedMessage<Upload>): Promise<Buffer> => {
   const slices: Buffer[] = [];

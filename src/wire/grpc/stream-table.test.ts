@@ -48,7 +48,7 @@ test("streams may end during a walk, as when a session is destroyed", () => {
   assert.equal(table.size, 0);
 });
 
-test("Node 26 lets a session have it, before its first stream alone", { timeout: 20_000 }, async () => {
+test("Node 26 lets a session have it, before its first stream alone", { timeout: 60_000 }, async () => {
   const server = createServer();
   const sessions: Http2Session[] = [];
   server.on("session", (session) => {

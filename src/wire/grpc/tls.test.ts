@@ -16,7 +16,7 @@ import type { ServerTls } from "./http-server.ts";
 import { GrpcServer } from "./server.ts";
 import type { ChannelTls } from "./transport.ts";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 60_000 };
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
 const RSA = {

@@ -12,7 +12,7 @@ import { GrpcServer } from "./server.ts";
 
 for (const compress of [false, true]) {
   test(`the bytes of a reply decode to it${compress ? ", also when it came compressed" : ""}`, {
-    timeout: 20_000,
+    timeout: 60_000,
   }, async (t) => {
     const server = new GrpcServer();
     server.addService(EchoService, echoHandlers());
@@ -31,7 +31,7 @@ for (const compress of [false, true]) {
 }
 
 test("what a handler has encoded is the reply, within the same limit of size", {
-  timeout: 20_000,
+  timeout: 60_000,
 }, async (t) => {
   const server = new GrpcServer({ limits: { sendMessageBytes: 1_000 } });
   server.addService(EchoService, {
@@ -55,7 +55,7 @@ test("what a handler has encoded is the reply, within the same limit of size", {
 });
 
 test("a request encoded by the caller's own encoder is sent as it is; what that leaves goes the general way", {
-  timeout: 20_000,
+  timeout: 60_000,
 }, async (t) => {
   const server = new GrpcServer();
   server.addService(EchoService, echoHandlers());

@@ -56,7 +56,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 test("a call refused because its client does not read replies leaves its place", {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async (t) => {
   const { server, port } = await setUp(t);
   const raw = await RawHttp2.connect(port);
@@ -73,7 +73,7 @@ test("a call refused because its client does not read replies leaves its place",
 });
 
 test("calls that a client gives up before their judgement do not cost it its connection", {
-  timeout: 30_000,
+  timeout: 60_000,
 }, async (t) => {
   const { server, port } = await setUp(t);
   const raw = await RawHttp2.connect(port);

@@ -16,7 +16,7 @@ import type { ServerErrorEvent } from "#wire/grpc/server.ts";
 import { LoopServer } from "./loop-server.ts";
 
 const LOOPS = 3;
-const TIMEOUT = { timeout: 30_000 };
+const TIMEOUT = { timeout: 60_000 };
 
 /** A call with x-user is that user's, one with x-nobody is unproven, and others are refused. */
 const GATE: CallGate = {
