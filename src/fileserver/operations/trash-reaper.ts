@@ -20,7 +20,7 @@ export const TRASH_SPACE_MARGIN_BYTES: bigint = 5_368_709_120n;
 /** Users above this share of their quota, in percent, lose trash when space is needed (decision D14). */
 const TRASH_SPACE_QUOTA_PERCENT = 80;
 /** Nothing is purged for so long after the start: the machine's clock may be wrong until it is synchronized. */
-export const TRASH_SETTLE_MS: number = 10 * 60_000;
+export const TRASH_SETTLE_MS: number = 60_000;
 /** Interval of the search for expired items. */
 const TRASH_EXPIRY_INTERVAL_MS: number = 10 * 60_000;
 /** Interval of the check of free space. */
@@ -63,6 +63,7 @@ export class TrashReaper {
       log.error("trash_clock_jumped", { jumped_ms: jumpedMs, no_purge_for_ms: distrustMs }),
     );
     this.#stops = [
+      clock.after(TRASH_SETTLE_MS, () => void this.expire()),
       clock.every(TRASH_EXPIRY_INTERVAL_MS, () => void this.expire()),
       clock.every(TRASH_SPACE_INTERVAL_MS, () => void this.makeRoom()),
     ];
