@@ -1,6 +1,6 @@
 // The system's ssh: one shared connection per node, pinned host keys, no questions at a terminal (D20).
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,14 +80,17 @@ export class SshConnections {
   async open(target: SshTarget, signal?: AbortSignal): Promise<SshConnection | SshRefusal> {
     const unsafe = await this.#keyFileRefusal();
     if (unsafe !== undefined) return unsafe;
-    const folder = await this.#ownFolder();
-    const key = [target.id, target.host, target.port, target.user, target.hostKey].join("\n");
-    let master = this.#masters.get(key);
-    if (master === undefined) {
-      if (!this.#makeRoom())
-        return { reason: "CONNECT_FAILED", message: "too many connections to nodes are open" };
-      master = this.#start(key, target, folder);
+    let master: Master | undefined;
+    try {
+      master = this.#masterOf(target, await this.#ownFolder());
+    } catch (error) {
+      return {
+        reason: "CONNECT_FAILED",
+        message: `this machine cannot begin a connection: ${errorText(error)}`,
+      };
     }
+    if (master === undefined)
+      return { reason: "CONNECT_FAILED", message: "too many connections to nodes are open" };
     this.#take(master);
     try {
       const refusal = await beforeAbort(master.opened, signal);
@@ -107,7 +110,14 @@ export class SshConnections {
     const ends = masters.map((master) => new Promise((resolve) => master.child.once("close", resolve)));
     for (const master of masters) this.#end(master);
     await Promise.all(ends);
-    if (this.#folder !== undefined) await rm(await this.#folder, { recursive: true, force: true });
+    const folder = await this.#folder?.catch(() => undefined);
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  }
+
+  /** The node's open connection, or a new one; undefined where there is no room for it. */
+  #masterOf(target: SshTarget, folder: string): Master | undefined {
+    const key = [target.id, target.host, target.port, target.user, target.hostKey].join("\n");
+    return this.#masters.get(key) ?? (this.#makeRoom() ? this.#start(key, target, folder) : undefined);
   }
 
   #connection(master: Master): SshConnection {
@@ -216,10 +226,14 @@ export class SshConnections {
     });
   }
 
-  #ownFolder(): Promise<string> {
+  /** Made anew where the last try failed, or where it rested so long that the system has removed it. */
+  async #ownFolder(): Promise<string> {
+    const before = this.#folder;
+    const known = await before?.catch(() => undefined);
+    if (known !== undefined && existsSync(known)) return known;
     const parent = Buffer.byteLength(tmpdir()) <= FOLDER_MAX_BYTES ? tmpdir() : "/tmp";
-    this.#folder ??= mkdtemp(join(parent, "grove-ssh-"));
-    return this.#folder;
+    if (this.#folder === before) this.#folder = mkdtemp(join(parent, "grove-ssh-"));
+    return (await this.#folder) ?? "";
   }
 
   /** The refusal of a key file that others can read; ssh itself checks only files of its user. */
