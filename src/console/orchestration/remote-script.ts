@@ -35,6 +35,8 @@ export interface ScriptSubject {
   readonly secret: string;
   /** File with the machine's boot id. */
   readonly bootIdFile: string;
+  /** File with the seconds and hundredths since the machine's start. */
+  readonly uptimeFile: string;
 }
 
 /** Mode of the second script. */
@@ -66,11 +68,11 @@ export function afterScript(subject: ScriptSubject, mode: AfterMode): string {
 }
 
 function prelude(subject: ScriptSubject): string {
-  const { actionId, nodeId, secret, bootIdFile } = subject;
+  const { actionId, nodeId, secret, bootIdFile, uptimeFile } = subject;
   if (!NAME.test(actionId) || !NAME.test(nodeId) || !SECRET.test(secret)) {
     throw new GroveError("BAD_ARGUMENT", "the id of an action or a node is no name");
   }
-  return `k=${quoted(`${actionId}.${nodeId}`)} n=${secret} b=${quoted(bootIdFile)} t=${DAEMON_STOP_SECONDS}
+  return `k=${quoted(`${actionId}.${nodeId}`)} n=${secret} b=${quoted(bootIdFile)} u=${quoted(uptimeFile)} t=${DAEMON_STOP_SECONDS}
 ${COMMON}`;
 }
 
@@ -235,12 +237,15 @@ done
 }
 `;
 
-const TERM_ROUNDS = REMOTE_TERM_GRACE_MS / (ROUND_SECONDS * 1000);
-const ALL_ROUNDS = TERM_ROUNDS + REMOTE_KILL_GRACE_MS / (ROUND_SECONDS * 1000);
+/** In hundredths of a second. */
+const TERM_GRACE = REMOTE_TERM_GRACE_MS / 10;
+const KILL_GRACE = REMOTE_KILL_GRACE_MS / 10;
+const ROUND = ROUND_SECONDS * 100;
 
 /**
  * The processes of an action: those of its shell's session, and those that left it with its mark in their
- * environment. The shell itself lives until the KILL, to report the end.
+ * environment. The shell itself lives until the KILL, to report the end. `passed` reads the time since the first
+ * round, since rounds take long on a busy node; without a clock their pauses count.
  */
 const AFTER = `held() { [ -e "$d/$k" ] && f=$d/$k; }
 recall() {
@@ -278,6 +283,15 @@ if [ "$word" = end ]; then ended; return; fi
 members
 if shell_runs || [ -n "$found" ]; then say running; else ended; fi
 }
+passed() {
+x= y=
+{ IFS=' .' read -r x y z; } 2>/dev/null <"$u"
+case $x$y in ''|*[!0-9]*) x=0;; *) x=$x$y x=\${x#0} x=\${x#0};; esac
+x=\${x:-0}
+began=\${began:-$x}
+over=$((x - began))
+[ "$over" -ge $((i * ${ROUND})) ] || over=$((i * ${ROUND}))
+}
 end_action() {
 if ! recall; then
 first="0 0 never"
@@ -286,18 +300,20 @@ if [ -z "$taken" ]; then say none; return; fi
 recall
 fi
 : >"$f.end"
-i=0 told=
+i=0 told= began= killed=
 while :; do
 members
 if [ -z "$found" ] && ! shell_runs; then ended; return; fi
-if [ "$i" -ge ${ALL_ROUNDS} ]; then say left $found; return; fi
+passed
+if [ -n "$killed" ] && [ $((over - killed)) -ge ${KILL_GRACE} ]; then say left $found; return; fi
+if [ "$over" -ge ${TERM_GRACE} ]; then killed=\${killed:-$over}; fi
 for x in $found; do
-if [ "$i" -ge ${TERM_ROUNDS} ]; then kill -KILL "$x" 2>/dev/null; continue; fi
+if [ -n "$killed" ]; then kill -KILL "$x" 2>/dev/null; continue; fi
 case "$told " in *" $x "*) continue;; esac
 told="$told $x"
 kill -TERM "$x" 2>/dev/null
 done
-if [ "$i" -ge ${TERM_ROUNDS} ] && shell_runs; then kill -KILL "$w" 2>/dev/null; fi
+if [ -n "$killed" ] && shell_runs; then kill -KILL "$w" 2>/dev/null; fi
 i=$((i + 1))
 sleep ${ROUND_SECONDS}
 done

@@ -1,6 +1,12 @@
 // Inspects an action on a node from outside, and ends all of its processes.
 import type { Clock } from "#base/clock.ts";
-import { type AfterMode, afterScript, REMOTE_KILL_GRACE_MS, REMOTE_TERM_GRACE_MS } from "./remote-script.ts";
+import {
+  type AfterMode,
+  afterScript,
+  REMOTE_KILL_GRACE_MS,
+  REMOTE_TERM_GRACE_MS,
+  type ScriptSubject,
+} from "./remote-script.ts";
 import { askNode, newScriptSecret } from "./remote-session.ts";
 import type { SshConnections } from "./ssh-command.ts";
 import type { SshRefusal } from "./ssh-refusal.ts";
@@ -39,6 +45,7 @@ export type TargetTrace =
       });
 
 const BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
+const UPTIME_FILE = "/proc/uptime";
 const END_TIMEOUT_MS = REMOTE_TERM_GRACE_MS + REMOTE_KILL_GRACE_MS + REMOTE_ANSWER_TIMEOUT_MS;
 
 /**
@@ -74,8 +81,9 @@ export function scriptSubject(
   target: SshTarget,
   actionId: string,
   secret: string,
-): { actionId: string; nodeId: string; secret: string; bootIdFile: string } {
-  return { actionId, nodeId: target.id, secret, bootIdFile: deps.bootIdFile ?? BOOT_ID_FILE };
+): ScriptSubject {
+  const bootIdFile = deps.bootIdFile ?? BOOT_ID_FILE;
+  return { actionId, nodeId: target.id, secret, bootIdFile, uptimeFile: UPTIME_FILE };
 }
 
 function readAnswers(answers: readonly (readonly string[])[]): TargetTrace | undefined {
