@@ -1,9 +1,10 @@
 // Tests alerts of actions: a failure stays open until the same action succeeds on the same node (D11).
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
+import type { TargetRunner } from "#console/orchestration/action-run.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
-import { tellOfAction, tellOfRollout } from "./action-alerts.ts";
+import { tellingOfHostKeys, tellOfAction, tellOfRollout } from "./action-alerts.ts";
 import { type ServiceUnderTest, startService } from "./alert-service.fixture.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -76,4 +77,17 @@ test("a custom command is the same when it is the same text; a rollout's gate is
   assert.deepEqual(await open(under), ["action_failed:n1:rollout"]);
   tellOfRollout(rollout("succeeded"), service);
   assert.deepEqual(await open(under), []);
+});
+
+test("another host key is told as critical wherever it is seen, so by a log or a rollout's check too", async () => {
+  const under = await startService(ends, ["n1"]);
+  const message = "the host at svc@n1 port 22 shows SHA256:abc, pinned is SHA256:def; nothing was sent";
+  const results = [{ state: "succeeded" }, { state: "unreachable", reason: "HOST_KEY_CHANGED", message }];
+  const runner = { run: async () => results.shift() } as unknown as TargetRunner;
+  const telling = tellingOfHostKeys(runner, (id) => id, under.service);
+  const run = () => telling.run({ id: "n1" } as never, [], {} as never);
+  await run();
+  assert.deepEqual(await open(under), []);
+  assert.equal((await run()).state, "unreachable");
+  assert.deepEqual(await open(under), ["host_key_changed:n1"]);
 });

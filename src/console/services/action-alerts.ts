@@ -1,6 +1,7 @@
 // Alerts about actions and rollouts: a failure on a node is open until the same action succeeds there (D11).
 import { createHash } from "node:crypto";
 import { alertKey } from "#console/alerts/alert-kinds.ts";
+import type { TargetRunner } from "#console/orchestration/action-run.ts";
 import type { ActionRecord } from "#wire/webapi/action-record.ts";
 import { SERVICES } from "#wire/webapi/action-request.ts";
 import type { RolloutRecord } from "#wire/webapi/rollout.ts";
@@ -15,14 +16,7 @@ export function tellOfAction(record: ActionRecord, alerts: Alerts): void {
   const settled: string[] = [];
   for (const { node_id: nodeId, node_name: node, state, reason, message } of record.targets) {
     if (reason === "HOST_KEY_CHANGED") {
-      const shown = /shows (SHA256:[^ ,;]+)/.exec(message ?? "")?.[1];
-      void alerts.happened({
-        key: alertKey("host_key_changed", nodeId),
-        type: "host_key_changed",
-        level: "critical",
-        nodeId,
-        detail: { node, ...(shown === undefined ? {} : { fingerprint: shown }) },
-      });
+      tellOfHostKey({ nodeId, node, message }, alerts);
     } else if (state === "succeeded") {
       settled.push(...coveredBy(record).map((what) => keyOf(nodeId, what)));
     } else if (state !== "cancelled" && state !== "skipped") {
@@ -36,6 +30,38 @@ export function tellOfAction(record: ActionRecord, alerts: Alerts): void {
     }
   }
   if (settled.length > 0) void alerts.settled(settled);
+}
+
+/** A runner for what has no record, such as logs and a rollout's checks: another host key is told from there too. */
+export function tellingOfHostKeys(
+  runner: TargetRunner,
+  nameOf: (nodeId: string) => string,
+  alerts: Pick<Alerts, "happened">,
+): TargetRunner {
+  return {
+    ...runner,
+    async run(node, steps, options) {
+      const result = await runner.run(node, steps, options);
+      if (result.reason === "HOST_KEY_CHANGED")
+        tellOfHostKey({ nodeId: node.id, node: nameOf(node.id), message: result.message }, alerts);
+      return result;
+    },
+  };
+}
+
+function tellOfHostKey(
+  seen: { readonly nodeId: string; readonly node: string; readonly message: string | undefined },
+  alerts: Pick<Alerts, "happened">,
+): void {
+  const { nodeId, node, message } = seen;
+  const shown = /shows (SHA256:[^ ,;]+)/.exec(message ?? "")?.[1];
+  void alerts.happened({
+    key: alertKey("host_key_changed", nodeId),
+    type: "host_key_changed",
+    level: "critical",
+    nodeId,
+    detail: { node, ...(shown === undefined ? {} : { fingerprint: shown }) },
+  });
 }
 
 /** The same for a rollout's own steps; its actions have alerts of their own. */

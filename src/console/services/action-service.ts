@@ -26,7 +26,7 @@ import type { AuditLog } from "#security/audit/audit-log.ts";
 import type { ActionPreset } from "#wire/webapi/action-record.ts";
 import type { ActionRequest, Service } from "#wire/webapi/action-request.ts";
 import type { RolloutRecord, RolloutRequest } from "#wire/webapi/rollout.ts";
-import { tellOfAction } from "./action-alerts.ts";
+import { tellingOfHostKeys, tellOfAction } from "./action-alerts.ts";
 import { ActionTopics } from "./action-topics.ts";
 import type { AlertService } from "./alert-service.ts";
 import { configuredSecrets } from "./configured-secrets.ts";
@@ -105,13 +105,14 @@ export class ActionService {
     const enrolment = new Enrolment({ nodes, cluster: watch.clusterState, store: options.store });
     const local = new LocalLogs({ clock, files: ssh.localLogs ?? [], secrets });
     const nodeOf = (id: string): Promise<SshNode> => reachableNode(id, { nodes, enrolment, keyFile });
-    const logs = new LogReader({ clock, random, runner: runner.runner, local, nodeOf });
+    const nameOf = (id: string): string => watch.clusterState.node(id)?.name ?? id;
+    const telling = tellingOfHostKeys(runner.runner, nameOf, alerts);
+    const logs = new LogReader({ clock, random, runner: telling, local, nodeOf });
     const topics = new ActionTopics({
       hub,
       find: (id) => engine.find(id),
       outputOf: (id) => engine.outputOf(id),
     });
-    const nameOf = (id: string): string => watch.clusterState.node(id)?.name ?? id;
     const openMaintenance = maintenanceOf(deps.notifier);
     const engine: ActionEngine = new ActionEngine({
       clock,
@@ -136,7 +137,7 @@ export class ActionService {
     });
     hub.addSource(topics);
     hub.addSource(new LogTopics({ clock, hub, reader: logs }));
-    const shared = { engine, runner: runner.runner, locks, nodes, nameOf, secrets, openMaintenance };
+    const shared = { engine, runner: telling, locks, nodes, nameOf, secrets, openMaintenance };
     const rollouts = await openRollouts(deps, shared);
     const opened = new ActionService({
       engine,
