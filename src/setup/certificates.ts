@@ -101,10 +101,16 @@ async function nodeKey(path: string): Promise<string> {
   return pem;
 }
 
+/** The hash of the console's password, which may be another one since an earlier run; undefined before the first. */
+export async function presentHash(answers: Answers): Promise<string | undefined> {
+  const known = await readPrivateFile(join(dataFolders(answers).console, "password"));
+  return known?.split("\n", 1)[0];
+}
+
 /** The console's password before anything is written: its hash, and the password itself where it is new. */
 export async function choosePassword(answers: Answers): Promise<{ hash: string; password?: string }> {
-  const known = await readPrivateFile(join(dataFolders(answers).console, "password"));
-  if (known !== undefined) return { hash: known.split("\n", 1)[0] ?? "" };
+  const known = await presentHash(answers);
+  if (known !== undefined) return { hash: known };
   const given = answers.password_hash ?? "";
   if (given !== "") return { hash: given };
   const password = randomBytes(18).toString("base64url");

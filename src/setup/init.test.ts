@@ -100,6 +100,54 @@ test("the file with the provider's authority may go once a run has copied it", a
   assert.match(wrong.err, /answers:1: provider_ca: cannot read \S+issuer\.pem\.other \(ENOENT\)/);
 });
 
+test("the console's password is what its file says: another answer is told as not taken, and invitations have the present one", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  const password = join(folder, "data/admin/password");
+  const first = readFileSync(password, "utf8").trim();
+  const ignored = await init(folder, [`password_hash = ${"a".repeat(64)}`]);
+  assert.equal(ignored.code, 0, ignored.err);
+  assert.match(ignored.out, /password_hash: this is not taken, .*'grove admin password rotate' changes that/);
+  assert.doesNotMatch(ignored.out, /change: /);
+  assert.equal(readFileSync(password, "utf8").trim(), first);
+  // As 'grove admin password rotate' leaves it.
+  const rotated = "b".repeat(64);
+  writeFileSync(password, `${rotated}\n`, { mode: 0o600 });
+  const flags = ["-below", folder, "-out", join(folder, "n2.answers")];
+  const invited = await commandHere(command, ["invite", "n2", "n2.example.net", ...flags]);
+  assert.equal(invited.code, 0, invited.err);
+  assert.match(readFileSync(join(folder, "n2.answers"), "utf8"), /^password_hash = b{64}$/m);
+  const along = await init(folder, []);
+  assert.match(along.out, /change: password_hash/);
+  assert.match(readFileSync(join(folder, "etc/fileserver.env"), "utf8"), /^ADMIN_PASSWORD_HASH=b{64}$/m);
+});
+
+test("a folder of another node is not taken over, though its service was left out meanwhile", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  const node = join(folder, "data/fileserver/node.json");
+  const before = readFileSync(node, "utf8");
+  assert.equal((await init(folder, ["roles = metaserver console"])).code, 0);
+  const other = await init(folder, [TRIAL[0] ?? "", "id = n7", "reserve = 2MiB"]);
+  assert.equal(other.code, 1);
+  assert.match(other.err, /answers: data: .*fileserver is that of the node n1, .* say id = n1$/m);
+  assert.equal(readFileSync(node, "utf8"), before);
+  // What an earlier run has written for the service is not taken for a change by hand.
+  const back = await init(folder, [TRIAL[0] ?? "", "id = n1", "reserve = 2MiB"]);
+  assert.equal(back.code, 0, back.err);
+});
+
+test("a cluster.json that somebody else has put there is not replaced unasked, also before there is an authority", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  mkdirSync(join(folder, "data"));
+  const path = join(folder, "data/cluster.json");
+  writeFileSync(path, '{"metaserver":"meta.example.net:50050"}\n');
+  const refused = await init(folder, TRIAL);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /cluster\.json is there \(changed by hand, .* nothing was written/);
+  assert.equal(existsSync(join(folder, "data/ca")), false);
+});
+
 test("a file that was changed by hand is replaced after -replace or a yes alone, and nothing is written before", async () => {
   const folder = scratchFolder("grove-init-", diskFolder());
   assert.equal((await init(folder, TRIAL)).code, 0);

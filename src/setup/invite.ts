@@ -11,6 +11,7 @@ import { createPrivateFile } from "#os/private-file.ts";
 import { openAuthority } from "#security/authority/authority.ts";
 import { JoinTokens } from "#security/authority/join-tokens.ts";
 import { answersText, rolesOf } from "./answers.ts";
+import { presentHash } from "./certificates.ts";
 import { openMachine } from "./machine.ts";
 import { dataFolders, metaserversOf } from "./plan.ts";
 import { authorityAnswer, authorityPem } from "./provider.ts";
@@ -55,7 +56,10 @@ async function invite(id: string, name: string, flags: InviteFlags, terminal: Te
       "this is not the MetaServer's machine, or 'grove init' has not run here",
     );
   }
-  const { answers } = record;
+  const isConsole = rolesOf(record.answers).includes("console");
+  // Nodes need the password that the console has now.
+  const hash = isConsole ? await presentHash(record.answers) : undefined;
+  const answers = { ...record.answers, ...(hash === undefined ? {} : { password_hash: hash }) };
   const { authority: folder } = dataFolders(answers);
   const authority = await openAuthority(folder, { clock: systemClock });
   const tokens = new JoinTokens(authority.folder, systemClock);

@@ -8,7 +8,9 @@ import { DISK_RESERVE_BYTES, METASERVER_PORT } from "#base/limits.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { checkedNodeId, formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { parseJoinToken } from "#security/authority/join-tokens.ts";
+import { readJoinedNode } from "#security/authority/joined-node.ts";
 import { type Answers, type Key, ROLES, type Role, rolesOf } from "./answers.ts";
+import { presentHash } from "./certificates.ts";
 import {
   addressesOf,
   checkDoorFiles,
@@ -234,10 +236,7 @@ export const QUESTIONS: readonly Question[] = [
     key: "password_hash",
     applies: has("metaserver", "fileserver", "console"),
     proposal: () => "",
-    check(value) {
-      if (value === "" || /^(?:[0-9a-f]{64}|\$argon2id\$[\w$=,+/-]+)$/.test(value)) return as(value);
-      throw refused("password_hash is a line of 'grove admin hash-password'");
-    },
+    check: checkPasswordHash,
   },
   {
     key: "metrics_token",
@@ -293,7 +292,27 @@ async function checkData(value: string, { machine, answers, before }: CheckConte
   };
   const folder = value.replace(/(?<=.)\/+$/, "");
   requireMoved(before.data, folder, rolesOf(answers));
+  if (has("fileserver")(answers)) await requireSameNode(join(folder, "fileserver"), answers.id);
   return { value: folder, remarks: await checkFolder(folder, needs) };
+}
+
+/** Throws BAD_ARGUMENT where the folder is that of another node: the cluster knows its roots by its id. */
+async function requireSameNode(folder: string, id: string | undefined): Promise<void> {
+  const known = await readJoinedNode(folder);
+  if (known === undefined || known.id === id) return;
+  throw refused(`${folder} is that of the node ${known.id}, and a node keeps its id: say id = ${known.id}`);
+}
+
+/** The password of a console that is there stays: the file of it counts, and no answer. */
+async function checkPasswordHash(value: string, { answers, before }: CheckContext): Promise<Checked> {
+  if (value !== "" && !/^(?:[0-9a-f]{64}|\$argon2id\$[\w$=,+/-]+)$/.test(value))
+    throw refused("password_hash is a line of 'grove admin hash-password'");
+  const present = has("console")(answers) ? await presentHash(answers) : undefined;
+  if (present === undefined) return as(value);
+  const isIgnored = value !== "" && value !== present && value !== before.password_hash;
+  const remark =
+    "this is not taken, since the console has a password: 'grove admin password rotate' changes that, and the next 'grove init' takes it along";
+  return { value: present, remarks: isIgnored ? [remark] : [] };
 }
 
 async function proposedNetworks({ answers }: CheckContext): Promise<string | undefined> {

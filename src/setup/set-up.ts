@@ -44,7 +44,8 @@ export async function setUp({ machine, answers: given, record, consent, say }: S
   const plan = (clusterCa: string | undefined): PlannedFile[] =>
     planFiles({ machine, answers, templates, providerCa, clusterCa });
   const isFirst = roles.includes("metaserver");
-  const present = isFirst ? await textOf(join(folders.authority, "ca.crt")) : undefined;
+  // Without an authority yet, whatever cluster.json is there is another one.
+  const present = isFirst ? ((await textOf(join(folders.authority, "ca.crt"))) ?? "") : undefined;
   await requireConsent(await compare(plan(present), record), consent);
 
   const absent = (await Promise.all(ownedBy(roles, answers).map(absentOnes))).flat();
@@ -67,7 +68,9 @@ export async function setUp({ machine, answers: given, record, consent, say }: S
   const undo = await write(states);
   // A token is good once, so it is not kept.
   const { token: _token, ...kept } = answers;
-  const text = recordText({ answers: kept, files: checksums(states.map(({ file }) => file)) });
+  // Files of a service that is left out stay known for its return.
+  const files = { ...record?.files, ...checksums(states.map(({ file }) => file)) };
+  const text = recordText({ answers: kept, files });
   await writeFileAtomic(recordPath(machine.settings), text, { mode: 0o600 });
   const dropped = droppedRoles(record?.answers ?? {}, answers);
   machine.disable(dropped.map(unitOf));
