@@ -30,6 +30,12 @@ export async function clusterFileChecks(text: string, folder: string): Promise<C
       todo: "Give the cluster.json in the data folder of 'grove up'.",
     });
   }
+  // The one that people sign in with, such as that of 'grove init', says neither where nodes are nor how they are served.
+  if (nodesOf(text).length === 0) {
+    throw new ClientError("USAGE", "that is not the cluster file of a 'grove up': it names no nodes", {
+      todo: "Give -data FOLDER on a server's machine. As one of its users, sign in with the file, then type 'grove doctor' alone.",
+    });
+  }
   const caPath = fields.text("ca");
   const trust: Trust = {
     // Its own check reports a defect.

@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { parseEnv } from "node:util";
 import { Command, InvalidArgumentError } from "commander";
 import { parseBytes } from "#base/bytes.ts";
 import { systemClock } from "#base/clock.ts";
@@ -24,6 +23,7 @@ import { clientChecks } from "./client-checks.ts";
 import { clusterFileChecks } from "./cluster-file-checks.ts";
 import { engineChecks } from "./engine-checks.ts";
 import { environmentCheck } from "./environment-checks.ts";
+import { parseEnvironmentFile } from "./environment-file.ts";
 import { type Check, runChecks } from "./finding.ts";
 import {
   diskCheck,
@@ -87,7 +87,7 @@ export function command(host: CommandHost = processHost()): Command {
       .option("--idp-ca <file>", "the identity provider's authority")
       .option(
         "--env-file <file>",
-        "the servers' variables as NAME=VALUE lines (default: those of this shell)",
+        "the servers' variables as systemd reads them: NAME=VALUE lines (default: those of this shell)",
       )
       .option(
         "--actions",
@@ -117,7 +117,8 @@ async function checksOf(context: ClientContext, flags: DoctorFlags): Promise<Che
   if (flags.cluster !== undefined)
     return clusterFileChecks(await readText(flags.cluster), dirname(resolve(flags.cluster)));
   const rights = flags.actions ? [sudoCheck()] : [];
-  const env = flags.envFile === undefined ? context.terminal.env : parseEnv(await readText(flags.envFile));
+  const env =
+    flags.envFile === undefined ? context.terminal.env : parseEnvironmentFile(await readText(flags.envFile));
   const engine = engineChecks(await engineSettings(flags, env), env);
   if (flags.data === undefined && flags.meta === undefined && flags.metaFile === undefined)
     return flags.actions || engine.length > 0
