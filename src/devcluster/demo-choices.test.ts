@@ -88,8 +88,14 @@ test("passwords and keys are made once and kept in a file of mode 0600", TIMEOUT
   assert.equal(new Set(secrets).size, secrets.length);
   for (const secret of secrets) assert.match(secret, /^[a-z2-9]{4}(?:-[a-z2-9]{4}){2,4}$/);
   assert.match(adminPasswordHash(state), /^[0-9a-f]{64}$/);
-  await writeFile(join(folder, "demo-state.json"), '{"schema":2}');
-  await assert.rejects(readOrMakeState(folder), (error) => isGroveError(error, "BAD_ARGUMENT"));
+  for (const damaged of ['{"schema":2}', '{"schema":1,']) {
+    await writeFile(join(folder, "demo-state.json"), damaged);
+    await assert.rejects(
+      readOrMakeState(folder),
+      (error) =>
+        isGroveError(error, "BAD_ARGUMENT") && /demo-state\.json is not as it should/.test(error.message),
+    );
+  }
 });
 
 test("the lines to type next can be pasted as they stand, also for a folder with blanks", () => {

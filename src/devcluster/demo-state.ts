@@ -56,9 +56,17 @@ export async function readOrMakeState(folder: string): Promise<DemoState> {
   const path = join(folder, FILE);
   const text = await readPrivateFile(path);
   if (text === undefined) return makeState();
-  const parsed = stateSchema.safeParse(JSON.parse(text));
+  const parsed = stateSchema.safeParse(parsedJson(text));
   if (parsed.success) return parsed.data;
   throw new GroveError("BAD_ARGUMENT", `${path} is not as it should be; without it, new passwords are made`);
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Keeps the state for the next start. */
