@@ -39,6 +39,22 @@ test(
   },
 );
 
+test(
+  "a root that stays is named, also in the document, and ends the command with an error",
+  TIMEOUT,
+  async (t) => {
+    const { register, grove, actAsNodes } = await openStoreUnderCommands(t);
+    await register("n1", OWNERS.slice(0, 1), { diskFreeBytes: 220n * GIB });
+    await register("n2", [], { diskFreeBytes: 820n * GIB });
+    actAsNodes({ n1: sized(200).slice(0, 1), n2: [] }, "undo");
+    const { code, out, err } = await grove(["rebalance", "-yes", "-json"]);
+    assert.notEqual(code, 0);
+    const stayed = [{ owner: "ada@example.com", problem: "its move was undone" }];
+    assert.deepEqual(JSON.parse(out), { moved: [], stayed });
+    assert.match(err, /1 root did not move; the same again plans anew/);
+  },
+);
+
 test("nodes in balance are left alone, and one that tells no sizes is named", TIMEOUT, async (t) => {
   const { register, actAsNodes, grove } = await openStoreUnderCommands(t);
   await register("n1", OWNERS.slice(0, 1));

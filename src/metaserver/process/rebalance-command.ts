@@ -53,9 +53,11 @@ async function rebalance(flags: RebalanceFlags, terminal: Terminal): Promise<voi
     show(nodes, moves, flags, terminal);
     if (flags.dryRun || moves.length === 0) return;
     if (!flags.yes) await askToBegin(terminal, `Type yes to move ${roots(moves.length)}: `);
-    const switched = await moveAll(store, moves, (line) => flags.json || say(terminal, line));
-    if (flags.json) sayJson(terminal, { moved: switched });
-    else say(terminal, `${roots(switched.length)} moved. Look at them, then: grove rebalance -confirm`);
+    const { switched, stayed } = await moveAll(store, moves, (line) => flags.json || say(terminal, line));
+    if (flags.json) sayJson(terminal, { moved: switched, stayed });
+    else if (switched.length > 0)
+      say(terminal, `${roots(switched.length)} moved. Look at them, then: grove rebalance -confirm`);
+    if (stayed.length > 0) throw bad(`${roots(stayed.length)} did not move; the same again plans anew`);
   });
 }
 
@@ -66,30 +68,42 @@ async function confirm(store: NodeStore, flags: RebalanceFlags, terminal: Termin
   else say(terminal, `The former nodes remove their copies of ${roots(switched.length)}.`);
 }
 
-/** Moves a few at a time, and returns the owners of the roots that have switched. */
+/** What has become of the planned moves. */
+interface MovedRoots {
+  /** Owners of the roots that have switched. */
+  readonly switched: readonly string[];
+  /** The others, with the reasons. */
+  readonly stayed: readonly { readonly owner: string; readonly problem: string }[];
+}
+
+/** Moves a few at a time. */
 async function moveAll(
   store: NodeStore,
   moves: readonly PlannedMove[],
   sayLine: (line: string) => void,
-): Promise<string[]> {
+): Promise<MovedRoots> {
   const switched: string[] = [];
+  const stayed: { owner: string; problem: string }[] = [];
   const waiting = [...moves];
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { owner, target } = next;
       try {
-        const end = await settled(store, await store.beginMove({ owner, target }));
+        const tell = (problem: string): void => sayLine(`${owner} waits: ${problem}`);
+        const end = await settled(store, await store.beginMove({ owner, target }), tell);
         if (end.state === "undone") throw bad("its move was undone");
         switched.push(owner);
         sayLine(`${owner} lives on ${target} now.`);
       } catch (error) {
-        sayLine(`${owner} stays: ${errorText(error)}`);
+        const problem = errorText(error);
+        stayed.push({ owner, problem });
+        sayLine(`${owner} stays: ${problem}`);
         await pause(systemClock);
       }
     }
   };
   await Promise.all(Array.from({ length: MOVES_AT_ONCE }, work));
-  return switched.toSorted();
+  return { switched: switched.toSorted(), stayed };
 }
 
 function show(

@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import type { RootMove } from "#metaserver/directory/root-move.ts";
 import { until } from "#testing/until.ts";
+import { settled } from "./root-move-command.ts";
 import { openStoreUnderCommands } from "./store-command.fixture.ts";
 
 const TIMEOUT = { timeout: 120_000 };
@@ -62,6 +64,16 @@ test(
     assert.equal(confirmed.code, 0, confirmed.err);
   },
 );
+
+test("-wait tells once what a move waits for", async () => {
+  const begun = { moveId: "m1", owner: ADA, target: "n2", state: "copying", problem: "n2 has no room" };
+  const seen = [begun, { ...begun, state: "switched" }] as unknown as RootMove[];
+  const store = { rootMoves: async () => seen.splice(0, 1), listRoots: async () => [] };
+  const told: string[] = [];
+  const last = await settled(store, seen[0] as RootMove, (problem) => told.push(problem));
+  assert.equal(last.state, "switched");
+  assert.deepEqual(told, ["n2 has no room"]);
+});
 
 test("the document has every field of a move but its secret", TIMEOUT, async (t) => {
   const { directory, register, grove } = await openStoreUnderCommands(t);

@@ -84,7 +84,8 @@ async function move(user: string | undefined, flags: MoveFlags, terminal: Termin
       );
     }
     const begun = await store.beginMove({ owner, target: to });
-    const last = flags.wait ? await settled(store, begun) : begun;
+    const tell = (problem: string): void => note(terminal, `${owner} waits: ${problem}`);
+    const last = flags.wait ? await settled(store, begun, tell) : begun;
     show([last], flags, terminal);
     if (last.state === "undone")
       throw bad(`the root of ${owner} stays on ${last.source}: its move was undone`);
@@ -104,18 +105,21 @@ async function askToTakeBack(
   await askToBegin(terminal, `Type yes to have ${move.source} serve its copy again: `);
 }
 
-/** Waits until a move has switched, or is over: then where the root lives tells how. */
+/** Waits until a move has switched, or is over: then where the root lives tells how. Tells what keeps it waiting. */
 export async function settled(
   store: Pick<NodeStore, "listRoots" | "rootMoves">,
   begun: RootMove,
+  tell: (problem: string) => void,
 ): Promise<RootMove> {
-  for (;;) {
+  for (let told = ""; ; ) {
     const now = (await store.rootMoves()).find(({ moveId }) => moveId === begun.moveId);
     if (now === undefined) {
       const there = (await rootsByNode(store)).get(begun.target) ?? [];
       return { ...begun, state: there.includes(begun.owner) ? "confirmed" : "undone" };
     }
     if (!isUnderWay(now)) return now;
+    if (now.problem !== "" && now.problem !== told) tell(now.problem);
+    told = now.problem;
     await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL_MS, resolve));
   }
 }

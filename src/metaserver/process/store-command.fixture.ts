@@ -33,8 +33,11 @@ export interface StoreUnderCommands {
   switchOver(owner: string): Promise<void>;
   /** Ends a decided move on both sides. */
   end(owner: string): Promise<void>;
-  /** Answers for the nodes: tells sizes when they are asked for, and switches what moves, one after another. */
-  actAsNodes(sizes: Readonly<Record<string, readonly RootSize[]>>): void;
+  /**
+   * Answers for the nodes: tells sizes when they are asked for, and decides what moves, one after another: it
+   * switches, or is undone.
+   */
+  actAsNodes(sizes: Readonly<Record<string, readonly RootSize[]>>, decision?: "switch" | "undo"): void;
   /** Runs a command of `grove` on the store, inside this process. */
   grove(words: readonly string[], input?: string): Promise<Outcome>;
   /** The same by a start of the program. */
@@ -84,7 +87,7 @@ export async function openStoreUnderCommands(t: TestContext): Promise<StoreUnder
         await directory.advanceMove(caller, move?.moveId ?? "", { step: "end" });
       }
     },
-    actAsNodes(sizes) {
+    actAsNodes(sizes, decision = "switch") {
       let told = 0;
       const timer = setInterval(() => {
         void (async () => {
@@ -97,7 +100,9 @@ export async function openStoreUnderCommands(t: TestContext): Promise<StoreUnder
             }
           }
           const move = (await directory.rootMoves()).find(({ state }) => state === "copying");
-          if (move !== undefined) await switchMove(move);
+          if (move === undefined) return;
+          if (decision === "switch") await switchMove(move);
+          else await directory.decideMove(move.owner, decision);
         })().catch(() => undefined);
       }, 100);
       t.after(() => clearInterval(timer));
