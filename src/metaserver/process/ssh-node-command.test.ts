@@ -112,6 +112,26 @@ test(
 );
 
 test(
+  "another key of a host that was set up anew leaves its folder and services as they were, unless others are given",
+  TIMEOUT,
+  async (t) => {
+    const url = await openStore(t);
+    const [first, second] = [`ssh-ed25519 ${KEY}`, `ssh-ed25519 ${KEY.replace(/.$/, "A")}`];
+    const add = async (hostKey: string, ...words: string[]): Promise<unknown> => {
+      const login = ["n1", "svc@127.0.0.1", "-meta", url, "-host_key", hostKey, "-json"];
+      const { code, out, err } = await grove("add", ...login, ...words);
+      assert.equal(code, 0, err);
+      const { repository, services } = JSON.parse(out) as { repository: string; services: object };
+      return [repository, Object.keys(services)];
+    };
+    const given = ["-repository", "/opt/grove", "-service", "fileserver", "-service", "metaserver"];
+    assert.deepEqual(await add(first, ...given), ["/opt/grove", ["fileserver", "metaserver"]]);
+    assert.deepEqual(await add(second, "-replace"), ["/opt/grove", ["fileserver", "metaserver"]]);
+    assert.deepEqual(await add(second, "-replace", "-service", "fileserver"), ["/opt/grove", ["fileserver"]]);
+  },
+);
+
+test(
   "the id that stands for all nodes is refused where nodes are brought in, and says so (spec 4.1)",
   TIMEOUT,
   async () => {

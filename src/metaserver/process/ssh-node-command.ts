@@ -29,11 +29,14 @@ export interface StoreFlags {
 
 interface AddFlags extends StoreFlags {
   readonly hostKey?: string;
-  readonly repository: string;
+  readonly repository?: string;
   readonly service?: readonly ServiceName[];
   readonly services?: string;
   readonly replace: boolean;
 }
+
+/** Folder of the sources unless another is said. */
+const REPOSITORY = "grove";
 
 /** A login as typed: user@host or user@host:port. */
 interface Login extends HostPort {
@@ -62,8 +65,7 @@ export function addSshVerbs(root: Command, terminal: Terminal): void {
     )
     .option(
       "--repository <folder>",
-      "folder of the sources, for pull and build; below the home folder, or absolute",
-      "grove",
+      `folder of the sources, for pull and build; below the home folder, or absolute (default: ${REPOSITORY})`,
     )
     .option(
       "--service <name>",
@@ -71,7 +73,11 @@ export function addSshVerbs(root: Command, terminal: Terminal): void {
       collectService,
     )
     .option("--services <file>", "JSON that says where services log and how they are started without systemd")
-    .option("--replace", "the id is known already: put this in its place", false)
+    .option(
+      "--replace",
+      "the id is known already: put this in its place; its folder and services stay unless they are given",
+      false,
+    )
     .action((id: string, login: Login, flags: AddFlags) => add(id, login, flags, terminal));
   withStore(
     root.command("list").description("Show the machines that the console may reach over SSH."),
@@ -87,9 +93,7 @@ export function withStore(command: Command): Command {
 }
 
 async function add(id: string, login: Login, flags: AddFlags, terminal: Terminal): Promise<void> {
-  const started = flags.services === undefined ? {} : await readServices(flags.services);
-  const named = flags.service ?? (flags.services === undefined ? ["fileserver"] : []);
-  const services = { ...Object.fromEntries(named.map((name) => [name, {}])), ...started };
+  const started = flags.services === undefined ? undefined : await readServices(flags.services);
   await withNodes(flags, async (store) => {
     const known = (await store.sshNodes()).find((node) => node.id === id);
     if (known !== undefined && !flags.replace) {
@@ -97,7 +101,9 @@ async function add(id: string, login: Login, flags: AddFlags, terminal: Terminal
     }
     const { user, host, port } = login;
     const { hostKey, isVouchedFor } = await shownKey(login, flags.hostKey);
-    const node = checkedSshNode({ id, host, port, user, hostKey, repository: flags.repository, services });
+    const repository = flags.repository ?? known?.repository ?? REPOSITORY;
+    const services = servicesOf(flags.service, started, known);
+    const node = checkedSshNode({ id, host, port, user, hostKey, repository, services });
     if (!isVouchedFor) await confirm(node, known, terminal);
     await store.putSshNode(node);
     const isRegistered = (await store.nodes()).some(({ fsId }) => fsId === id);
@@ -105,6 +111,16 @@ async function add(id: string, login: Login, flags: AddFlags, terminal: Terminal
     else say(terminal, `${id} is ${loginOf(node)}, host key ${sshFingerprint(hostKey)}.`);
     if (!isRegistered) note(terminal, `Note: no FileServer has registered as ${id} yet.`);
   });
+}
+
+/** What was given; else what is known, since another host key says nothing of them. */
+function servicesOf(
+  named: readonly ServiceName[] | undefined,
+  started: SshNode["services"] | undefined,
+  known: SshNode | undefined,
+): SshNode["services"] {
+  if (named === undefined && started === undefined) return known?.services ?? { fileserver: {} };
+  return { ...Object.fromEntries((named ?? []).map((name) => [name, {}])), ...started };
 }
 
 /** The key to pin, and whether the operator vouches for it with -host_key. */
