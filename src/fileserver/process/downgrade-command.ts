@@ -1,11 +1,17 @@
 // `grove downgrade`: takes a stopped node's data back to an older Grove, with what has changed since.
+import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { GroveError } from "#base/errors.ts";
 import { dropInodeLimits } from "#quota/quota-downgrade.ts";
+import { USER_STATES_FILE, UserStateStore } from "#security/identity/user-state-store.ts";
 import { downgradeData, schemaOfRelease } from "#storage/backup/downgrade.ts";
 
 /** The first schema beside which `quota_config.json` may hold limits of files. */
 const SCHEMA_WITH_INODE_LIMITS = 10;
+/** The first schema after the last release that knows no decisions about users. */
+const SCHEMA_WITH_USER_STATES = 8;
+/** Users who are named one by one. */
+const USERS_SHOWN = 20;
 
 interface Flags {
   readonly data: string;
@@ -17,8 +23,9 @@ const HELP = `
 Run it with the newer Grove, while the node is stopped; then start the older one on the folder. Files, folders, shares,
 trash, begun uploads and quotas stay, also those that have come since the upgrade. What the older Grove cannot keep is
 named: links for people without an account, properties and locks of WebDAV programs, and limits of files. It refuses
-where going back would open a folder that was taken out of a share, or while a root moves. The MetaServer's store has a
-copy of its own; see "Upgrading" in docs/operating.md.
+where going back would open a folder that was taken out of a share, or while a root moves. Users who are locked out or
+removed are named: 0.1.0 knows nothing of that and lets them in. The MetaServer's store has a copy of its own; see
+"Upgrading" in docs/operating.md.
 
 Examples:
   grove downgrade -data /srv/grove -to 0.1.0
@@ -41,14 +48,32 @@ export function command(): Command {
         throw new GroveError("BAD_ARGUMENT", "name the older Grove with -to, or its schema with -schema");
       }
       const wanted = schema ?? schemaOfRelease(to ?? "");
+      const lockedOut = wanted < SCHEMA_WITH_USER_STATES ? await lockedOutUsers(data) : [];
       const lost = [...downgradeData(data, wanted)];
       if (wanted < SCHEMA_WITH_INODE_LIMITS) {
         const limits = await dropInodeLimits(data);
         if (limits > 0) lost.push(`limits of files of ${limits} users`);
       }
       const loss = lost.length === 0 ? "" : ` It cannot keep these, which are gone: ${lost.join(", ")}.`;
-      process.stdout.write(`${data} has schema ${wanted} now: start the older Grove on it.${loss}\n`);
+      process.stdout.write(
+        `${data} has schema ${wanted} now: start the older Grove on it.${loss}${lockText(lockedOut)}\n`,
+      );
     });
+}
+
+/** Users whom this node keeps out. Throws CORRUPT where nobody can tell. */
+async function lockedOutUsers(data: string): Promise<string[]> {
+  const { states } = await UserStateStore.open(join(data, USER_STATES_FILE));
+  return states.list().flatMap(({ username, disabled }) => (disabled ? [username] : []));
+}
+
+function lockText(users: readonly string[]): string {
+  if (users.length === 0) return "";
+  const more = users.length > USERS_SHOWN ? `, and ${users.length - USERS_SHOWN} more` : "";
+  return (
+    " It knows nothing of users who are locked out, and lets them in: before you start it, close their accounts at the " +
+    `identity provider (${users.slice(0, USERS_SHOWN).join(", ")}${more}).`
+  );
 }
 
 function parseSchema(text: string): number {
