@@ -93,12 +93,3 @@ export const UPLOAD_ENDING_CODES: readonly ErrorCode[] = [
   "NOT_DIRECTORY",
   "ETAG_MISMATCH",
 ];
-
-/**
- * Text of the refusal for quota, exactly as the specification gives it (spec 7). The third fixed text, for the
- * disk's reserve, has numbers: `reserveText` in quota/reserve.ts.
- */
-export const QUOTA_EXCEEDED_TEXT = "storage quota exceeded";
-
-/** Text of a refused SetQuota, exactly as the specification gives it (spec 7). */
-export const NOT_ADMIN_TEXT = "permission denied: only cluster administrators can modify quotas";

@@ -1,7 +1,8 @@
 // Used and promised bytes and inodes of roots and disk: no change passes a limit or the reserve (D16).
-import { GroveError, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
+import { QUOTA_EXCEEDED_TEXT, reserveText } from "#base/refusal-texts.ts";
 import { headroomBytes, mayCreate, mayWrite } from "./headroom.ts";
-import { leavesReserve, reserveText, usableBytes } from "./reserve.ts";
+import { leavesReserve, usableBytes } from "./reserve.ts";
 
 /** Usage of a root, as storage counts it. */
 export interface RootUsage {
@@ -267,10 +268,12 @@ export class Holding {
     const { deps } = this.#pages;
     const disk = { freeBytes: deps.freeBytes(), reserveBytes: deps.reserveBytes, promisedBytes };
     if (leavesReserve(disk, bytes)) return;
-    throw new GroveError("DISK_RESERVE", reserveText(disk, bytes), {
+    const usable = usableBytes(disk);
+    const numbers = { writeBytes: bytes, usableBytes: usable, reserveBytes: disk.reserveBytes };
+    throw new GroveError("DISK_RESERVE", reserveText(numbers), {
       metadata: {
         requested: String(bytes),
-        usable_bytes: String(usableBytes(disk)),
+        usable_bytes: String(usable),
         free_bytes: String(disk.freeBytes),
         reserve_bytes: String(disk.reserveBytes),
       },

@@ -1,6 +1,4 @@
-// Whether a disk has room above its reserve: the pure rule and text of spec 4.6.3 and 7.
-
-const GIB = 1_073_741_824n;
+// Whether a disk has room above its reserve: the pure rule of spec 4.6.3.
 
 /** A disk at one moment, in bytes. */
 export interface DiskRoom {
@@ -24,19 +22,4 @@ export function usableBytes(disk: DiskRoom): bigint {
  */
 export function leavesReserve(disk: DiskRoom, writeBytes: bigint): boolean {
   return disk.freeBytes > disk.reserveBytes && writeBytes <= usableBytes(disk);
-}
-
-/** The text of a refusal from spec 7; a reserve other than 20 GiB prints its own amount. */
-export function reserveText(disk: DiskRoom, writeBytes: bigint): string {
-  return (
-    `fileserver storage limit reached: cannot write ${writeBytes} bytes ` +
-    `(usable free space: ${usableBytes(disk)} bytes, ${reserveAmount(disk.reserveBytes)} reserved for system safety)`
-  );
-}
-
-/** Whole GiB as "20 GiB", other amounts exact in bytes. */
-function reserveAmount(reserveBytes: bigint): string {
-  return reserveBytes > 0n && reserveBytes % GIB === 0n
-    ? `${reserveBytes / GIB} GiB`
-    : `${reserveBytes} bytes`;
 }

@@ -1,6 +1,6 @@
 // Numbers as text; bytes in binary units, rates in MB/s as the API has them.
 import { formatBytes } from "#base/bytes.ts";
-import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
+import { PERCENT_TOLD_MAX } from "#base/usage-level.ts";
 
 /** Text of an unknown value. */
 export const UNKNOWN = "–";

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { canonicalUsername } from "#base/names.ts";
-import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
+import { PERCENT_TOLD_MAX } from "#base/usage-level.ts";
 import { parseInodes, rootNear, type SetFlags, setQuota } from "#client/administration/quota-set.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";

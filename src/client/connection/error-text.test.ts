@@ -1,7 +1,8 @@
 // Tests of exit codes and of the two sentences of each refusal (decisions D1, D24).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ERROR_CODES, GroveError, NOT_ADMIN_TEXT, QUOTA_EXCEEDED_TEXT } from "#base/errors.ts";
+import { ERROR_CODES, GroveError } from "#base/errors.ts";
+import { NOT_ADMIN_TEXT, QUOTA_EXCEEDED_TEXT } from "#base/refusal-texts.ts";
 import { CLIENT_ERROR_CODES, ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { EXIT_OF_CLIENT_ERROR, EXIT_OF_REFUSAL, exitCodeOf } from "#client/terminal/exit-codes.ts";
 import { errorJson, explain } from "./error-text.ts";

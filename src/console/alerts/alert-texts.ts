@@ -1,6 +1,6 @@
 // The texts of alerts: sentences with the value, its unit and its limit, made from facts (decision D11).
 import { formatBytes } from "#base/bytes.ts";
-import { PERCENT_TOLD_MAX } from "#base/quota-share.ts";
+import { PERCENT_TOLD_MAX } from "#base/usage-level.ts";
 import type { AlertType, Severity } from "#wire/webapi/alert.ts";
 import { metaServerOverText, metaServerText } from "./metaserver-texts.ts";
 import { restoreText } from "./restore-texts.ts";

@@ -1,7 +1,7 @@
 // The rule for quotas: conditions only near the limit, so that 100,000 users are cheap (T1, spec 3.1 rule 3).
 import { toJson64 } from "#base/json64.ts";
 import { ALERT_THRESHOLDS, METRICS_USERS_LISTED_MAX, QUOTA_ALERT_WARNING_PERCENT } from "#base/limits.ts";
-import { quotaPercent } from "#base/quota-share.ts";
+import { quotaPercent } from "#base/usage-level.ts";
 import { alertKey } from "./alert-kinds.ts";
 import type { Condition } from "./condition.ts";
 import type { NodeName } from "./node-rules.ts";

@@ -1,7 +1,7 @@
 // The words of notices to users, as a mail and as a webhook's body: what is used, and what to do about it.
 import { createHash } from "node:crypto";
 import { formatBytes } from "#base/bytes.ts";
-import { quotaPercent } from "#base/quota-share.ts";
+import { quotaPercent } from "#base/usage-level.ts";
 import type { MailText, WebhookPayload } from "./notification-payload.ts";
 import type { UserNotice } from "./user-notice.ts";
 

@@ -4,7 +4,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
-import { NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import { passwordHashes } from "#console/operators/hash-password.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";

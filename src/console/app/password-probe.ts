@@ -1,6 +1,7 @@
 // Finds out which operator's password a node has, by a quota for a user that cannot exist.
-import { NOT_ADMIN_TEXT } from "#base/errors.ts";
+
 import { errorText } from "#base/log.ts";
+import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import type { SetQuotaOnNode } from "#console/services/node-dial.ts";
 import { QUOTA_CHANGE_TIMEOUT_MS } from "#console/services/quota-service.ts";
 

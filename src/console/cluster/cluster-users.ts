@@ -1,5 +1,5 @@
 // The `users` of GET /api/cluster for operators: the list of users as JSON, made in slices (decision D4).
-import { quotaPercent } from "#base/quota-share.ts";
+import { quotaPercent } from "#base/usage-level.ts";
 import { json64Text } from "./node-view-cache.ts";
 import { inTimeSlices } from "./time-slices.ts";
 import { USERS_SLICE_MS, type UserList } from "./user-list.ts";

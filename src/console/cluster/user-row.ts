@@ -1,8 +1,7 @@
 // One row of the user list: what is known of a root and how it is shown (decision D5, spec 5.9).
 
 import { toJson64 } from "#base/json64.ts";
-import { quotaPercent } from "#base/quota-share.ts";
-import { usageLevel } from "#base/usage-level.ts";
+import { quotaPercent, usageLevel } from "#base/usage-level.ts";
 import type { UserRow } from "#wire/webapi/user.ts";
 import type { UserDetail } from "./cluster-state.ts";
 

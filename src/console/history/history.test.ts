@@ -8,9 +8,10 @@ import { HISTORY_SNAPSHOTS_PER_NODE, POLL_INTERVAL_MS, SNAPSHOT_SAVE_INTERVAL_MS
 import { silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
-import { CLUSTER, History, SNAPSHOT_FILE, TRENDS_FILE } from "./history.ts";
+import { CLUSTER, History, TRENDS_FILE } from "./history.ts";
 import type { NodeSample } from "./node-sample.ts";
 import { nodeSample } from "./sample.fixture.ts";
+import { SNAPSHOT_FILE } from "./snapshot-file.ts";
 
 const JOURNAL = SNAPSHOT_FILE.replace(".json", ".journal");
 const SAVES_PER_DAY = 1_440;

@@ -1,10 +1,9 @@
 // The history of the cluster: rates, nodes' last hour, data for forecasts (spec 2.8, 2.10, decision D9).
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
-import { HISTORY_SNAPSHOTS_PER_NODE, SNAPSHOT_SAVE_INTERVAL_MS } from "#base/limits.ts";
+import { SNAPSHOT_SAVE_INTERVAL_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
-import { RING_COLUMNS } from "./columns.ts";
 import { type HistoryQuery, historyReply } from "./history-reply.ts";
 import { LongHistory, type LongRange } from "./long-history.ts";
 import { NodeCounters } from "./node-counters.ts";
@@ -14,22 +13,15 @@ import { RecentHour, type RowRange } from "./recent-hour.ts";
 import { SeriesFile } from "./series-file.ts";
 import { SeriesThread } from "./series-thread.ts";
 import { isClockSet } from "./slots.ts";
+import { snapshotFile } from "./snapshot-file.ts";
 import { TREND_COLUMNS } from "./trend.ts";
 import { TREND_POINTS, Trends } from "./trends.ts";
 
 /** Interval of saving the rows of minutes and quarters of an hour; the last hour holds them until then. */
 const LONG_HISTORY_SAVE_INTERVAL_MS: number = 5 * 60_000;
-/** Up to this many nodes the metrics snapshot is always written as a whole (T18). */
-const SNAPSHOT_WHOLE_NODES_MAX = 10;
-/** The same in bytes: one such file a minute is 0.6 GB a day. Larger ones get a journal (T18). */
-const SNAPSHOT_WHOLE_MAX_BYTES = 400_000;
-/** Interval at which the journal of the metrics snapshot is merged into a whole file (T18). */
-const SNAPSHOT_COMPACTION_INTERVAL_MS = 3_600_000;
-/** The same for the 90 days of trends, which change little: once a day. */
+/** The 90 days of trends change little: their journal is merged into a whole file once a day (T18). */
 const TREND_COMPACTION_INTERVAL_MS: number = 24 * 3_600_000;
 
-/** The last hour of every node (spec 2.10). */
-export const SNAPSHOT_FILE = "admin_metrics_snapshot.json";
 /** Data for forecasts. */
 export const TRENDS_FILE = "admin_metrics_trends.json";
 /** Takes the place of a node's id for the cluster as a whole (spec 4.1). */
@@ -65,15 +57,7 @@ export class History {
     this.#log = log;
     this.#hour = new RecentHour(clock);
     this.#trends = new Trends(clock);
-    this.#hourFile = new SeriesFile({
-      path: join(folder, SNAPSHOT_FILE),
-      form: { list: "nodes", columns: RING_COLUMNS, rowsMax: HISTORY_SNAPSHOTS_PER_NODE },
-      clock,
-      thread: this.#thread,
-      series: () => this.#hour.rings(),
-      compactionIntervalMs: SNAPSHOT_COMPACTION_INTERVAL_MS,
-      wholeUpTo: { series: SNAPSHOT_WHOLE_NODES_MAX, bytes: SNAPSHOT_WHOLE_MAX_BYTES },
-    });
+    this.#hourFile = snapshotFile({ folder, clock, thread: this.#thread, series: () => this.#hour.rings() });
     this.#trendFile = new SeriesFile({
       path: join(folder, TRENDS_FILE),
       form: { list: "series", columns: TREND_COLUMNS, rowsMax: TREND_POINTS },

@@ -8,8 +8,8 @@ import { QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { RING_COLUMNS } from "./columns.ts";
 import { LONG_HISTORY_FOLDER, LongHistory, MINUTE_ROWS_KEPT } from "./long-history.ts";
+import { LONG_HISTORY_NODES_MAX, LongHistoryFiles } from "./long-history-files.ts";
 import type { RowRange } from "./recent-hour.ts";
-import { LONG_HISTORY_NODES_MAX, RingFiles } from "./ring-files.ts";
 
 const START_MS = 1_790_000_100_000;
 const WRITE = 0;
@@ -130,11 +130,11 @@ describe("files of kept rows", () => {
   const path = (): string => join(folder, "a.60s");
 
   it("never grow beyond their slots; what the newest overwrote is gone, also after a restart", async () => {
-    const rows = await RingFiles.open(folder, form, 1_000);
+    const rows = await LongHistoryFiles.open(folder, form, 1_000);
     for (let slot = 100; slot < 137; slot++) await rows.write("a", new Map([[slot, row(slot)]]));
     const size = statSync(path()).size;
     assert.equal(size, 10 * (8 + 4 * RING_COLUMNS.length));
-    for (const kept of [rows, await RingFiles.open(folder, form, 136)]) {
+    for (const kept of [rows, await LongHistoryFiles.open(folder, form, 136)]) {
       const range = await kept.read("a", 100, 136);
       assert.deepEqual([range.oldest, range.newest], [127, 136]);
       assert.ok(Number.isNaN(range.at(WRITE, 126)));
@@ -145,21 +145,21 @@ describe("files of kept rows", () => {
   });
 
   it("a torn or changed row is a gap, and so is what lies in a time to come", async () => {
-    const rows = await RingFiles.open(folder, form, 1_000);
+    const rows = await LongHistoryFiles.open(folder, form, 1_000);
     await rows.write("a", new Map([101, 102, 103].map((slot) => [slot, row(slot)])));
     const bytes = readFileSync(path());
     const length = 8 + 4 * RING_COLUMNS.length;
     bytes[2 * length + 9] = (bytes[2 * length + 9] ?? 0) ^ 1;
     writeFileSync(path(), bytes.subarray(0, 4 * length - 3));
-    const range = await (await RingFiles.open(folder, form, 105)).read("a", 100, 104);
+    const range = await (await LongHistoryFiles.open(folder, form, 105)).read("a", 100, 104);
     assert.deepEqual([range.oldest, range.newest, range.at(WRITE, 101)], [101, 101, 101]);
     assert.ok(Number.isNaN(range.at(WRITE, 102)) && Number.isNaN(range.at(WRITE, 103)));
-    const early = await RingFiles.open(folder, form, 50);
+    const early = await LongHistoryFiles.open(folder, form, 50);
     assert.equal(early.newest("a"), undefined);
   });
 
   it("of more nodes than there is room for, the longest silent gives way; no id leads out of the folder", async () => {
-    const rows = await RingFiles.open(join(folder, LONG_HISTORY_FOLDER), form, 1_000);
+    const rows = await LongHistoryFiles.open(join(folder, LONG_HISTORY_FOLDER), form, 1_000);
     for (let node = 0; node <= LONG_HISTORY_NODES_MAX; node++) {
       await rows.write(`n${node}`, new Map([[100 + node, row(1)]]));
     }

@@ -6,8 +6,8 @@ import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { aggregatedRows } from "./aggregated-rows.ts";
 import { RING_COLUMNS, rounded } from "./columns.ts";
 import { type HistoryQuery, historyReply } from "./history-reply.ts";
+import { LongHistoryFiles } from "./long-history-files.ts";
 import type { RowRange } from "./recent-hour.ts";
-import { RingFiles } from "./ring-files.ts";
 import { isClockSet } from "./slots.ts";
 
 /** Rows of one minute of a node that are kept: 7 days, 0.8 MB. */
@@ -38,10 +38,14 @@ export interface LongRange extends RowRange {
 export class LongHistory {
   readonly #clock: Clock;
   readonly #hourOf: HourOf;
-  readonly #minutes: RingFiles;
-  readonly #quarters: RingFiles;
+  readonly #minutes: LongHistoryFiles;
+  readonly #quarters: LongHistoryFiles;
 
-  private constructor(deps: { clock: Clock; hourOf: HourOf }, minutes: RingFiles, quarters: RingFiles) {
+  private constructor(
+    deps: { clock: Clock; hourOf: HourOf },
+    minutes: LongHistoryFiles,
+    quarters: LongHistoryFiles,
+  ) {
     this.#clock = deps.clock;
     this.#hourOf = deps.hourOf;
     this.#minutes = minutes;
@@ -52,8 +56,8 @@ export class LongHistory {
   static async open(folder: string, deps: { clock: Clock; hourOf: HourOf }): Promise<LongHistory> {
     const path = join(folder, LONG_HISTORY_FOLDER);
     const nowSeconds = deps.clock.wallMs() / 1_000;
-    const minutes = await RingFiles.open(path, MINUTE, Math.floor(nowSeconds / MINUTE.seconds));
-    const quarters = await RingFiles.open(path, QUARTER, Math.floor(nowSeconds / QUARTER.seconds));
+    const minutes = await LongHistoryFiles.open(path, MINUTE, Math.floor(nowSeconds / MINUTE.seconds));
+    const quarters = await LongHistoryFiles.open(path, QUARTER, Math.floor(nowSeconds / QUARTER.seconds));
     return new LongHistory(deps, minutes, quarters);
   }
 
@@ -118,7 +122,7 @@ export class LongHistory {
 }
 
 /** Rows of ended slots that are not kept yet. A slot without any value has no row. */
-function newRows(kept: RingFiles, id: string, hour: RowRange | undefined): Map<number, Float32Array> {
+function newRows(kept: LongHistoryFiles, id: string, hour: RowRange | undefined): Map<number, Float32Array> {
   const rows = new Map<number, Float32Array>();
   if (hour === undefined || hour.lastSlot < hour.firstSlot) return rows;
   const polls = kept.form.seconds / POLL_SECONDS;

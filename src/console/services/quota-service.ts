@@ -3,9 +3,9 @@
 import type { z } from "zod";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { NOT_ADMIN_TEXT } from "#base/errors.ts";
 import { toJson64 } from "#base/json64.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
 import { quotaInEffect } from "#console/cluster/quota-in-effect.ts";
 import type { UserList } from "#console/cluster/user-list.ts";

@@ -1,9 +1,10 @@
 // GetQuota and SetQuota: the right to see a quota, two proofs of the right to set it (spec 5.5, D13, T9).
 import type { AuditSink } from "#base/audit-act.ts";
-import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { SlidingWindow } from "#base/sliding-window.ts";
 import type { QuotaStore } from "#quota/quota-store.ts";

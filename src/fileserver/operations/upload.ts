@@ -23,6 +23,7 @@ import type { AbandonedStreams } from "./abandoned-streams.ts";
 import { type Access, noLongerShared, type Reached, type Slot } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { contextOf } from "./changes.ts";
+import { refuseIfCancelled, requireNext } from "./chunk-bounds.ts";
 import { receiveDrop, retryWhenTaken } from "./link-transfers.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { entryAttr } from "./namespace-operations.ts";
@@ -30,7 +31,6 @@ import type { OperationMeter } from "./operation-meter.ts";
 import type { ResumableOperations } from "./resumable-operations.ts";
 import type { RootUsage } from "./root-usage.ts";
 import { auditReplaced } from "./trash-audit.ts";
-import { refuseIfCancelled, requireNext } from "./upload-chunk.ts";
 import { UploadElsewhere } from "./upload-elsewhere.ts";
 import {
   fromHeader,

@@ -2,10 +2,11 @@
 
 import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
-import { GroveError, NOT_ADMIN_TEXT } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import { USER_STATES_PER_MESSAGE } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
+import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import { entryOf, firstOfMessage, type UserState } from "#base/user-state.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { AllSessions } from "#fileserver/doors/all-sessions.ts";

@@ -37,7 +37,7 @@ interface Extent {
 }
 
 /** The files of one slot length. Records that a power cut tore, and overwritten ones, are gaps. */
-export class RingFiles {
+export class LongHistoryFiles {
   readonly form: RingForm;
   readonly #folder: string;
   readonly #extents = new Map<string, Extent>();
@@ -48,9 +48,9 @@ export class RingFiles {
   }
 
   /** Opens the files of a folder, and creates the folder if missing. */
-  static async open(folder: string, form: RingForm, nowSlot: number): Promise<RingFiles> {
+  static async open(folder: string, form: RingForm, nowSlot: number): Promise<LongHistoryFiles> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const rows = new RingFiles(folder, form);
+    const rows = new LongHistoryFiles(folder, form);
     for (const name of await readdir(folder)) {
       const id = rows.#idOf(name);
       if (id !== undefined) await rows.#look(id, nowSlot);
