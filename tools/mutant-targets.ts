@@ -4,6 +4,7 @@
 export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/quota/headroom.ts": ["src/quota/headroom.test.ts"],
   "src/quota/reserve.ts": ["src/quota/reserve.test.ts"],
+  "src/base/refusal-texts.ts": ["src/base/refusal-texts.test.ts"],
   "src/quota/ledger.ts": ["src/quota/ledger.test.ts", "src/quota/inode-claims.test.ts"],
   "src/security/policy/decide.ts": ["src/security/policy/decide.test.ts"],
   "src/security/sessions/address.ts": ["src/security/sessions/address.test.ts"],
@@ -95,7 +96,7 @@ export const EQUIVALENT: readonly Equivalent[] = [
   {
     reason: "one byte is no whole number of gibibytes either",
     mutants: {
-      "src/quota/reserve.ts": [
+      "src/base/refusal-texts.ts": [
         "return reserveBytes > 0n && reserveBytes % GIB === 0n → return reserveBytes > 1n && reserveBytes % GIB === 0n",
       ],
     },

@@ -53,9 +53,9 @@ function start({ write, reach, messages }: Scene): {
     ledger: { open: () => ({ ...holding, release: () => undefined }) },
     meter: { later: (_: string, run: () => unknown) => run() },
     slots: { run: (_: string, run: () => unknown) => run() },
-    watch: {
+    abandoned: {
       first: (_: unknown, first: unknown) => Promise.resolve(first),
-      over: (_: unknown, __: unknown, run: () => unknown) => run(),
+      watch: (_: unknown, __: unknown, run: () => unknown) => run(),
     },
     resumable: { own: () => STORED },
     turns: leases,
