@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { platform } from "node:os";
 import { test } from "node:test";
 import { freePort } from "#testing/free-ports.ts";
 import { HeldPorts } from "./held-port.ts";
 import { isPortFree } from "./listen-ports.ts";
+
+const skip = platform() !== "linux" && "only Linux lets a server have a port that is held";
 
 /** A connection that leaves from a port, as one does whose port the kernel has chosen. */
 async function leaveFrom(localPort: number, port: number): Promise<Socket> {
@@ -14,7 +17,9 @@ async function leaveFrom(localPort: number, port: number): Promise<Socket> {
   return socket;
 }
 
-test("a port is held while a server may listen there, stop and listen again, and is free afterwards", async () => {
+test("a port is held while a server may listen there, stop and listen again, and is free afterwards", {
+  skip,
+}, async () => {
   const [port, other] = [await freePort(), await freePort()];
   const held = new HeldPorts();
   assert.equal(await held.hold(port), true);
@@ -34,7 +39,7 @@ test("a port is held while a server may listen there, stop and listen again, and
   target.close();
 });
 
-test("a port with a listener is not held", async (t) => {
+test("a port with a listener is not held", { skip }, async (t) => {
   const port = await freePort();
   const server = createServer().listen(port, "127.0.0.1");
   await once(server, "listening");
@@ -44,7 +49,7 @@ test("a port with a listener is not held", async (t) => {
   assert.equal(await held.hold(port), false);
 });
 
-test("the kernel gives no held port to an outgoing connection", async (t) => {
+test("the kernel gives no held port to an outgoing connection", { skip }, async (t) => {
   const held = new HeldPorts();
   t.after(() => held.letGo());
   const server = createServer().listen(0, "127.0.0.1");

@@ -1,6 +1,7 @@
 // Keeps ports of this machine from becoming the source of outgoing connections while no server listens there.
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { platform } from "node:os";
 
 const HOST = "127.0.0.1";
 
@@ -12,8 +13,10 @@ export class HeldPorts {
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
 
-  /** Holds a port; false where another process has it already. */
+  /** Holds a port; false where another process has it already. Elsewhere than on Linux nothing is held. */
   async hold(port: number): Promise<boolean> {
+    // Other kernels would refuse a server a port that a connection leaves from.
+    if (platform() !== "linux") return true;
     this.#server ??= await this.#listen();
     const address = this.#server.address();
     const to = typeof address === "object" && address !== null ? address.port : 0;

@@ -1,6 +1,6 @@
 // Explains refusals for quota and inodes: what fills the limit, how much is missing, what makes room.
 import { formatBytes } from "#base/bytes.ts";
-import { type ErrorMetadata } from "#base/errors.ts";
+import type { ErrorMetadata } from "#base/errors.ts";
 import { QUOTA_EXCEEDED_TEXT } from "#base/refusal-texts.ts";
 
 /** The numbers of a QUOTA_EXCEEDED in bytes; undefined for missing or invalid ones (decision D1). */

@@ -1,5 +1,4 @@
 // Finds out which operator's password a node has, by a quota for a user that cannot exist.
-
 import { errorText } from "#base/log.ts";
 import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import type { SetQuotaOnNode } from "#console/services/node-dial.ts";
