@@ -3,7 +3,7 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import { CHUNK_BYTES, FILE_MAX_BYTES, STALE_ACCESS_RETRIES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { settled } from "#base/settled.ts";
-import { etagOf, type Inode, inodeIdText } from "#storage/contract/inode.ts";
+import { etagOf, type Inode, inodeIdText, StaleAccessError } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -157,7 +157,9 @@ export class ContentOperations {
       // A change that frees space takes no claim, so it works over quota and on a full disk (D14).
       const wanted = isCut && reached.isOwner ? undefined : claim;
       const change = await this.#deps.changes.run(caller, reached, wanted, (context) =>
-        this.#deps.storage.setSize({ ...context, fileId: file.id, sizeBytes, ifMatch: etagOf(file) }),
+        this.#deps.storage
+          .setSize({ ...context, fileId: file.id, sizeBytes, ifMatch: etagOf(file) })
+          .catch(lookAgain),
       );
       return attrAt(reached, change.inode);
     });
@@ -183,17 +185,24 @@ export class ContentOperations {
         writesBytes: request.data.length,
       };
       const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
-        this.#deps.storage.writeRange({
-          ...context,
-          fileId: file.id,
-          offset: isEmpty ? 0 : offset,
-          data: request.data,
-          ifMatch: guarded ? etagOf(file) : undefined,
-        }),
+        this.#deps.storage
+          .writeRange({
+            ...context,
+            fileId: file.id,
+            offset: isEmpty ? 0 : offset,
+            data: request.data,
+            ifMatch: guarded ? etagOf(file) : undefined,
+          })
+          .catch(lookAgain),
       );
       return attrAt(reached, change.inode);
     });
   }
+}
+
+/** A file that has gone since it was looked up may have been replaced: the next look tells what its name names now. */
+function lookAgain(error: unknown): never {
+  throw isGroveError(error, "NO_SUCH_PATH") ? new StaleAccessError() : error;
 }
 
 /** Logs that stored bytes have rotted: the file's id and its owner. */
