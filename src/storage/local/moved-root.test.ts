@@ -290,8 +290,13 @@ test("the notes of roots that have left are bounded: those that left first are f
     owner: OWNER,
     moveId: `M${String(index).padStart(6, "0")}`,
   });
-  for (let index = 0; index < DEPARTED_ROOTS_MAX + 2; index++)
-    places.left(root(index), { target: "n2", address: "" });
+  places.left(root(0), { target: "n2", address: "" });
+  // As if so many had left one by one.
+  db.exec(`
+    WITH RECURSIVE further (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM further WHERE n < ${DEPARTED_ROOTS_MAX})
+    INSERT INTO root_place (root_id, owner, move_id, is_here, target, address)
+      SELECT 'R' || n, owner, printf('M%06d', n), is_here, target, address FROM root_place, further`);
+  places.left(root(DEPARTED_ROOTS_MAX + 1), { target: "n2", address: "" });
   const { count } = db.prepare("SELECT count(*) AS count FROM root_place").get() as { count: number };
   assert.equal(count, DEPARTED_ROOTS_MAX);
   assert.doesNotThrow(() => places.requireNotDeparted("R1"));
