@@ -134,6 +134,16 @@ test("a path that cannot be had is one line for a server too", () => {
   assert.deepEqual([status, stderr], [1, "grove made: ENOTDIR: not a directory, mkdir '/dev/null/x'\n"]);
 });
 
+test("a full disk is named by what has no room there, with what to do", () => {
+  const full = `throw Object.assign(new Error("ENOSPC: no space left on device"), {
+    code: "ENOSPC", syscall: "copyfile", path: "/srv/chunk", dest: "/mnt/copy" })`;
+  const words = "/mnt/copy: no space is left on that disk. Free some space and try again.";
+  for (const server of [false, true]) {
+    const { status, stderr } = runMade(["made"], full, server);
+    assert.deepEqual([status, stderr], [1, `grove made: ${words}\n`]);
+  }
+});
+
 test("a fault shows its stack in a server's log and with GROVE_DEBUG", () => {
   const fault = `throw new TypeError("oh");`;
   assert.match(runMade(["made"], fault, true).stderr, /^grove made: TypeError: oh\n {4}at /);

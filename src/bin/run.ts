@@ -100,11 +100,19 @@ function endQuietlyWithoutReader(entry: CommandEntry): void {
 
 /** Prints one line; the stack too for unexpected errors in a server's log and where GROVE_DEBUG is set. */
 function reportFailure(entry: CommandEntry, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const isRefusal = error instanceof Error && (error.name === "GroveError" || isAboutFile(error));
   const isDetailed = Boolean(process.env["GROVE_DEBUG"]) || (entry.server === true && !isRefusal);
   const stack = isDetailed && error instanceof Error ? error.stack : undefined;
   process.stderr.write(`grove ${entry.name}: ${stack ?? message.split("\n", 1)[0]}\n`);
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, path, dest = path }: NodeJS.ErrnoException & { readonly dest?: string } = error;
+  return (code === "ENOSPC" || code === "EDQUOT") && dest !== undefined
+    ? `${dest}: no space is left on that disk. Free some space and try again.`
+    : error.message;
 }
 
 /** True for the system's error about a path: the path is wrong, not the program. */

@@ -62,7 +62,7 @@ function placeIn(places: ReadonlyMap<string, string>, top: string): string {
 /** Beside the folder where one of its own can be moved there, which is tried; else in it. */
 function placeOf(top: string, stamp: string): string {
   const beside = `${top}.removed-${stamp}`;
-  const probe = join(top, `.grove-aside-${randomBytes(6).toString("hex")}`);
+  const probe = join(top, PUT_ASIDE + randomBytes(6).toString("hex"));
   try {
     mkdirSync(probe);
     renameSync(probe, beside);
