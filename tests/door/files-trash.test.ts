@@ -1,23 +1,12 @@
 // The trash in the page for files: what a question says is what goes, whatever comes into the list meanwhile.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { extname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { until } from "#testing/until.ts";
-import type { SignedIn, TrashEntry } from "#wire/webapi/files.ts";
+import type { TrashEntry } from "#wire/webapi/files.ts";
+import { answeringDoor } from "./answering-door.ts";
 import { LONG, startBrowser } from "./files-browser.ts";
-
-const BUILT = fileURLToPath(new URL("../../dist/files/", import.meta.url));
-const DOOR = "http://door.test";
-const TYPES: Readonly<Record<string, string>> = {
-  ".html": "text/html",
-  ".js": "text/javascript",
-  ".css": "text/css",
-  ".svg": "image/svg+xml",
-};
 
 let browser: Browser;
 before(async () => {
@@ -25,14 +14,6 @@ before(async () => {
 });
 after(() => browser?.close());
 
-const QUOTA = {
-  used_bytes: 2,
-  live_bytes: 0,
-  trash_bytes: 2,
-  uploads_bytes: 0,
-  inodes: 2,
-  inode_limit: 100,
-};
 const item = (at: number): TrashEntry => ({
   id: `t${at}`,
   path: `/file-${at}.txt`,
@@ -43,37 +24,22 @@ const item = (at: number): TrashEntry => ({
   by: "ann@x.de",
 });
 
-test("“Empty the trash” says so, and empties it, when more was read before the answer", LONG, async () => {
-  const page = await browser.newPage();
+test("“Empty the trash” says so, and empties it, when more was read before the answer", LONG, async (t) => {
   const purged: unknown[] = [];
   const second = Promise.withResolvers<void>();
-  await page.route(`${DOOR}/**`, async (route) => {
-    const { pathname, searchParams } = new URL(route.request().url());
-    const json = (body: object) =>
-      route.fulfill({ contentType: "application/json", body: JSON.stringify(body) });
-    switch (pathname) {
-      case "/api/me":
-        return json({ username: "ann@x.de", webdav_url: "", recent_until_ms: 0 } satisfies SignedIn);
-      case "/api/quota":
-        return json({ ...QUOTA, quota_bytes: 100 });
-      case "/api/shared":
-        return json({ places: [] });
-      case "/api/purge":
-        purged.push(route.request().postDataJSON());
-        return json({ items: 2 });
-      case "/api/trash": {
-        if (searchParams.get("page") !== "more") return json({ items: [item(1)], next: "more" });
-        await second.promise;
-        return json({ items: [item(2)], next: "" });
-      }
-      default: {
-        const name = extname(pathname) === "" ? "index.html" : pathname.slice(1);
-        const contentType = TYPES[extname(name)] ?? "text/plain";
-        return route.fulfill({ contentType, body: await readFile(join(BUILT, name)) });
-      }
-    }
+  const door = await answeringDoor(t, {
+    "/api/purge": ({ body }) => {
+      purged.push(body);
+      return { items: 2 };
+    },
+    "/api/trash": async ({ query }) => {
+      if (query.get("page") !== "more") return { items: [item(1)], next: "more" };
+      await second.promise;
+      return { items: [item(2)], next: "" };
+    },
   });
-  await page.goto(`${DOOR}/?view=trash`);
+  const page = await browser.newPage();
+  await page.goto(`${door}/?view=trash`);
   await page.getByRole("button", { name: "Show more" }).click();
   await page.getByRole("button", { name: "Empty the trash" }).click();
   const dialog = page.getByRole("dialog");

@@ -43,7 +43,6 @@ export function trashAll(acts: ActsOf, entries: readonly FileEntry[]): Promise<v
     const ids: string[] = [];
     const undo = async (): Promise<void> => {
       for (const id of ids) await door.restore(acts.here.root, id);
-      acts.refresh();
     };
     try {
       for (const { name } of entries) ids.push((await door.toTrash(placeIn(acts.here, name))).id);
@@ -63,7 +62,6 @@ export function moveAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
     const where = folder === "/" ? "the top folder" : nameOf(folder);
     const undo = async (): Promise<void> => {
       for (const { from, to } of moved) await door.move({ root, path: to }, from, "rename");
-      acts.refresh();
     };
     try {
       for (const { name } of entries) {
@@ -87,7 +85,6 @@ export function copyAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
     const made: string[] = [];
     const undo = async (): Promise<void> => {
       for (const path of made) await door.toTrash({ root, path });
-      acts.refresh();
     };
     try {
       for (const { name } of entries) {
@@ -110,14 +107,17 @@ export async function rename(acts: ActsOf, entry: FileEntry, name: string): Prom
   refresh();
   const undo = async (): Promise<void> => {
     await door.move({ root: here.root, path: target }, below(here.path, entry.name), "fail");
-    refresh();
   };
   say({ text: `Renamed ${entry.name} to ${name}.`, undo });
 }
 
-/** Saves entries on this device: files as they are, folders as archives. */
-export function saveAll(here: Place, entries: readonly FileEntry[]): void {
-  for (const { name, kind } of entries) {
+/** Browsers drop silently what is more than ten downloads in a second. */
+const SAVE_EVERY_MS = 150;
+
+/** Saves entries on this device, one after another: files as they are, folders as archives. */
+export async function saveAll(here: Place, entries: readonly FileEntry[]): Promise<void> {
+  for (const [at, { name, kind }] of entries.entries()) {
+    if (at > 0) await new Promise((resolve) => setTimeout(resolve, SAVE_EVERY_MS));
     const link = document.createElement("a");
     link.href = addressOf(kind === "folder" ? "/api/zip" : "/api/content", placeIn(here, name));
     link.download = kind === "folder" ? `${name}.zip` : name;

@@ -6,6 +6,7 @@ import { Dialog } from "./dialog.tsx";
 import { TextField } from "./field.tsx";
 import { endAfter, LifeChoice } from "./life.tsx";
 import { Problem } from "./problem.tsx";
+import { useAct } from "./use-act.ts";
 
 /** The dialog. */
 export function AppPasswordDialog(props: {
@@ -16,24 +17,22 @@ export function AppPasswordDialog(props: {
   const [isReadOnly, setIsReadOnly] = useState(false);
   const [folder, setFolder] = useState("/");
   const [days, setDays] = useState(0);
-  const [problem, setProblem] = useState<unknown>();
   const first = useRef<HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), []);
-  const make = (): Promise<void> => {
-    setProblem(undefined);
+  const { act, isBusy, problem } = useAct(async () => {
     const path = `/${folder
       .split("/")
       .filter((part) => part !== "")
       .join("/")}`;
     const wish = { name: name.trim(), read_only: isReadOnly, folder: path === "/" ? "" : path };
-    return door.makeAppPassword({ ...wish, ends_ms: endAfter(days) }).then(props.onMade, setProblem);
-  };
+    props.onMade(await door.makeAppPassword({ ...wish, ends_ms: endAfter(days) }));
+  });
   return (
     <Dialog title="Make an app password" onClose={props.onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void make();
+          void act();
         }}
       >
         <TextField
@@ -67,7 +66,7 @@ export function AppPasswordDialog(props: {
           <button type="button" onClick={props.onClose}>
             Cancel
           </button>
-          <button type="submit" className="main" disabled={name.trim() === ""}>
+          <button type="submit" className="main" disabled={isBusy || name.trim() === ""}>
             Make
           </button>
         </div>

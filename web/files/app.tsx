@@ -6,6 +6,7 @@ import { door, Refusal } from "./api.ts";
 import { forgetUploads } from "./cut-uploads.ts";
 import { FolderPage } from "./folder-page.tsx";
 import { LinksPage } from "./links-page.tsx";
+import { forgetPerson, useOnePerson } from "./one-person.ts";
 import { goTo, searchOf, useSearch, type View, viewOf } from "./place-in-address.ts";
 import { QuotaBar } from "./quota-bar.tsx";
 import { SearchPage } from "./search-page.tsx";
@@ -14,6 +15,7 @@ import { type Message, Toast, useMessage } from "./toast.tsx";
 import { TrashPage } from "./trash-page.tsx";
 import { UploadPanel } from "./upload-panel.tsx";
 import { uploads } from "./uploads.ts";
+import { useKeptFocus } from "./use-kept-focus.ts";
 
 const WHY_BACK: Readonly<Record<string, string>> = {
   away: "The sign-in service does not answer at the moment. Try again in a minute.",
@@ -77,12 +79,25 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
   const search = useSearch();
   const view = useMemo(() => viewOf(search), [search]);
   const { message, say } = useMessage();
-  const [quota, setQuota] = useState<QuotaFacts>();
+  const [quotas, setQuotas] = useState<ReadonlyMap<string, QuotaFacts>>(new Map());
   const root = view.kind === "folder" || view.kind === "search" ? view.root : "";
   const readQuota = useCallback(() => {
-    door.quota(root).then(setQuota, () => undefined);
+    door.quota(root).then(
+      (quota) => setQuotas((before) => new Map(before).set(root, quota)),
+      () => undefined,
+    );
   }, [root]);
   useEffect(readQuota, [readQuota, view]);
+  const [undone, setUndone] = useState(0);
+  const onUndone = (): void => {
+    setUndone((before) => before + 1);
+    readQuota();
+  };
+  useKeptFocus();
+  useOnePerson(me.username, () => {
+    uploads.cancel();
+    location.assign("/");
+  });
   useEffect(() => {
     const warn = (event: BeforeUnloadEvent): void => {
       if (uploads.view().items.some(({ state }) => state === "sending" || state === "waiting"))
@@ -96,6 +111,7 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
       await door.signOut();
       // The next person at this browser need not read the names.
       forgetUploads();
+      forgetPerson();
       location.assign("/");
     } catch (error) {
       say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
@@ -115,12 +131,12 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
           Sign out
         </button>
       </header>
-      <Places view={view} quota={quota} owner={root} />
+      <Places view={view} quota={quotas.get(root)} owner={root} />
       <main id="main" className="frame-main" tabIndex={-1}>
-        <Shown view={view} search={search} me={me} say={say} onChange={readQuota} />
+        <Shown view={view} search={search} me={me} undone={undone} say={say} onChange={readQuota} />
       </main>
       <UploadPanel />
-      <Toast message={message} say={say} />
+      <Toast message={message} say={say} onUndone={onUndone} />
     </div>
   );
 }
@@ -130,10 +146,12 @@ function Shown(props: {
   readonly view: View;
   readonly search: string;
   readonly me: SignedIn;
+  /** How often something was taken back, which may have changed any place. */
+  readonly undone: number;
   readonly say: (message: Message | undefined) => void;
   readonly onChange: () => void;
 }): ReactNode {
-  const { view, search, me, say, onChange } = props;
+  const { view, search, me, undone, say, onChange } = props;
   const here = view.kind === "folder" ? view : undefined;
   return (
     <>
@@ -142,6 +160,7 @@ function Shown(props: {
           key={`${here.root} ${here.path} ${here.show ?? ""}`}
           here={here}
           show={here.show}
+          undone={undone}
           say={say}
           onChange={onChange}
         />
@@ -152,7 +171,7 @@ function Shown(props: {
       {view.kind === "shared" && <SharedPage />}
       {view.kind === "links" && <LinksPage say={say} />}
       {view.kind === "access" && <AccessPage me={me} say={say} />}
-      {view.kind === "trash" && <TrashPage say={say} onChange={onChange} />}
+      {view.kind === "trash" && <TrashPage key={undone} say={say} onChange={onChange} />}
     </>
   );
 }

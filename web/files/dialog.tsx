@@ -1,6 +1,7 @@
 // Dialogs: the browser's own, which keep the focus inside and end with Escape.
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Problem } from "./problem.tsx";
+import { useAct } from "./use-act.ts";
 
 /** A dialog that is open while it is shown. */
 export function Dialog(props: {
@@ -14,7 +15,12 @@ export function Dialog(props: {
   const title = useId();
   useEffect(() => {
     const dialog = place.current;
+    const before = document.activeElement;
     if (dialog?.open === false) dialog.showModal();
+    // The browser gives the focus back where a dialog is closed, and not where it is taken out of the page.
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
   }, []);
   return (
     <dialog
@@ -97,25 +103,4 @@ export function TextDialog(props: TextQuestion): ReactNode {
       </form>
     </Dialog>
   );
-}
-
-function useAct(run: (text: string) => Promise<void>): {
-  readonly act: (text: string) => Promise<void>;
-  readonly isBusy: boolean;
-  readonly problem: unknown;
-} {
-  const [problem, setProblem] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
-  const act = async (text: string): Promise<void> => {
-    setIsBusy(true);
-    setProblem(undefined);
-    try {
-      await run(text);
-    } catch (error) {
-      setProblem(error);
-    } finally {
-      setIsBusy(false);
-    }
-  };
-  return { act, isBusy, problem };
 }

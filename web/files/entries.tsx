@@ -62,15 +62,20 @@ export function Entries(props: EntriesProps): ReactNode {
     } else if (!actOf(event, props, { at, select })) return;
     event.preventDefault();
   };
+  // The second click of two may fall into the folder that the first one has opened.
+  const clicked = useRef<string>(undefined);
   const onClick = (event: MouseEvent): void => {
     const index = indexOf(event);
     if (index === undefined) return;
+    const name = entries[index]?.name;
+    if (event.detail > 1 && clicked.current !== name) return;
+    clicked.current = name;
     scroller.current?.focus();
     select(index, event.shiftKey ? "range" : event.ctrlKey || event.metaKey ? "add" : "one");
   };
   const onDoubleClick = (event: MouseEvent): void => {
     const entry = entries[indexOf(event) ?? -1];
-    if (entry !== undefined) props.onOpen(entry);
+    if (entry !== undefined && entry.name === clicked.current) props.onOpen(entry);
   };
   return (
     <div

@@ -72,7 +72,13 @@ function NameCell({ entry, here, isSelected, isTile, onToggle, onOpen }: EntryPr
       ) : (
         <Icon isFolder={kind === "folder"} />
       )}
-      <button type="button" tabIndex={-1} className="plain name" title={name} onClick={onOpen}>
+      <button
+        type="button"
+        tabIndex={-1}
+        className="plain name"
+        title={name}
+        onClick={({ detail }) => detail < 2 && onOpen()}
+      >
         {name}
       </button>
       {shared.length > 0 && (

@@ -19,21 +19,26 @@ const REFRESH_MS = 1_000;
 const SLOW_MS = 5_000;
 const TILES_KEY = "grove-tiles";
 
-/** Shows a folder of a root. */
-export function FolderPage(props: {
+/** What the page is about, and what it tells. */
+interface FolderPageProps {
   readonly here: Place;
   /** A file to look at first. */
   readonly show: string | undefined;
+  /** How often something was taken back: the folder is read anew after each. */
+  readonly undone: number;
   readonly say: (message: Message | undefined) => void;
   readonly onChange: () => void;
-}): ReactNode {
+}
+
+/** Shows a folder of a root. */
+export function FolderPage(props: FolderPageProps): ReactNode {
   const { here, say, onChange } = props;
   const [order, setOrder] = useState<Order>({ key: "name", isDown: false });
   const [filter, setFilter] = useState("");
   const [isTiles, showTiles] = useTiles();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const { open, setOpen, shown, look } = useDialogs(props.show);
-  const folder = useFolder(here, order, filter);
+  const folder = useFolder(here, order, filter, props.undone);
   const refresh = (): void => {
     folder.refresh();
     onChange();
@@ -41,10 +46,15 @@ export function FolderPage(props: {
   useArrivals(here, refresh);
   const chosen = folder.entries.filter(({ name }) => selected.has(name));
   const acts = { here, say, refresh };
+  // What goes is no longer selected: a second press of the key would ask for it again.
+  const trash = (): void => {
+    setSelected(new Set());
+    void trashAll(acts, chosen);
+  };
   const onKey = (key: EntryKey): void => {
     if (key === "up") goTo({ kind: "folder", root: here.root, path: folderOf(here.path) });
     else if (chosen.length === 0) return;
-    else if (key === "trash") void trashAll(acts, chosen);
+    else if (key === "trash") trash();
     else if (key !== "rename" || chosen.length === 1) setOpen(key);
   };
   return (
@@ -58,7 +68,7 @@ export function FolderPage(props: {
         onFilter={setFilter}
         onTiles={showTiles}
         onOpen={setOpen}
-        onTrash={() => void trashAll(acts, chosen)}
+        onTrash={trash}
         onSelectNone={() => setSelected(new Set())}
       />
       <Body

@@ -34,14 +34,14 @@ export function FolderPicker(props: {
       <ul className="picker">
         {path !== "/" && (
           <li>
-            <button type="button" onClick={() => setPath(folderOf(path))}>
+            <button type="button" onClick={({ detail }) => detail < 2 && setPath(folderOf(path))}>
               ↑ One folder up
             </button>
           </li>
         )}
         {folders.map(({ name }) => (
           <li key={name}>
-            <button type="button" onClick={() => setPath(below(path, name))}>
+            <button type="button" onClick={({ detail }) => detail < 2 && setPath(below(path, name))}>
               {name}
             </button>
           </li>

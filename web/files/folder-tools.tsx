@@ -67,7 +67,7 @@ function ChosenTools({ here, chosen, onOpen, onTrash, onSelectNone }: ToolsProps
   return (
     <>
       <span className="quiet">{counted(chosen.length, "item")} selected</span>
-      <button type="button" onClick={() => saveAll(here, chosen)}>
+      <button type="button" onClick={() => void saveAll(here, chosen)}>
         Download
       </button>
       {isOne && (

@@ -36,8 +36,9 @@ export function searchOf(view: View): string {
   return text === "" ? "/" : `?${text}`;
 }
 
-/** Goes to a view. */
+/** Goes to a view; one that is shown already is no step to go back from. */
 export function goTo(view: View): void {
+  if (searchOf(view) === searchOf(viewOf(location.search))) return;
   history.pushState(null, "", searchOf(view));
   dispatchEvent(new PopStateEvent("popstate"));
 }

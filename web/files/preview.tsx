@@ -3,6 +3,7 @@ import { type KeyboardEvent, lazy, type ReactNode, Suspense, useEffect, useState
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { addressOf, type Place, textOf } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
+import { Problem } from "./problem.tsx";
 import { bytesText } from "./words.ts";
 
 /** Its code is ten times that of the page, and comes with the first PDF. */
@@ -63,7 +64,7 @@ export function Preview(props: {
             <track kind="captions" />
           </video>
         )}
-        {kind === "text" && <TextPreview place={place} size={entry.size} />}
+        {kind === "text" && <TextPreview key={source} place={place} size={entry.size} />}
         {kind === "none" && <p>This kind of file is not shown here. Download it to open it.</p>}
       </div>
       <div className="actions">
@@ -92,16 +93,18 @@ function Picture({ source, name }: { readonly source: string; readonly name: str
 function TextPreview({ place, size }: { readonly place: Place; readonly size: number }): ReactNode {
   const { root, path } = place;
   const [text, setText] = useState<string>();
+  const [problem, setProblem] = useState<unknown>();
   useEffect(() => {
     let isGone = false;
     textOf({ root, path }, TEXT_BYTES).then(
       (found) => !isGone && setText(found),
-      (error: unknown) => !isGone && setText(String(error)),
+      (error: unknown) => !isGone && setProblem(error),
     );
     return () => {
       isGone = true;
     };
   }, [root, path]);
+  if (problem !== undefined) return <Problem of={problem} />;
   return (
     <>
       <textarea

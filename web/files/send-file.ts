@@ -8,6 +8,13 @@ export const WHOLE_MAX_BYTES = 4_000_000;
 const CHUNK_BYTES = 4_000_000;
 const PART_MAX_BYTES = 16 * CHUNK_BYTES;
 
+/** Code of a file that was changed or removed on this device. */
+export const FILE_GONE = "FILE_GONE";
+const GONE = {
+  error: FILE_GONE,
+  message: "It was changed or removed on this device after it was chosen. Choose it again.",
+} as const;
+
 /** How a file is sent. */
 export interface Sending {
   readonly place: Place;
@@ -24,8 +31,23 @@ export interface Sending {
 export async function sendFile(sending: Sending, isRepeated: boolean): Promise<void> {
   // The answer of the attempt before may have been lost.
   if (isRepeated && (await hasArrived(sending))) return;
-  if (sending.file.size <= WHOLE_MAX_BYTES) await sendWhole(sending);
-  else await sendResumably(sending);
+  try {
+    if (sending.file.size <= WHOLE_MAX_BYTES) await sendWhole(sending);
+    else await sendResumably(sending);
+  } catch (error) {
+    const isUnanswered = error instanceof Refusal && error.status === 0;
+    throw isUnanswered && !(await isReadable(sending.file)) ? new Refusal(400, GONE) : error;
+  }
+}
+
+/** False for a file that was changed or removed since it was chosen: requests that send it have no answer. */
+async function isReadable(file: File): Promise<boolean> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function hasArrived({ place, file }: Sending): Promise<boolean> {

@@ -7,6 +7,7 @@ import { ChoiceField, TextField } from "./field.tsx";
 import { endAfter, LifeChoice } from "./life.tsx";
 import { LinkRow } from "./link-row.tsx";
 import { Problem } from "./problem.tsx";
+import { useAct } from "./use-act.ts";
 import { useLoaded } from "./use-loaded.ts";
 import { useNow } from "./use-now.ts";
 
@@ -87,21 +88,15 @@ function LinkForm(props: {
   readonly onClose: () => void;
 }): ReactNode {
   const [typed, setTyped] = useState(FIRST);
-  const [problem, setProblem] = useState<unknown>();
-  const make = async (): Promise<void> => {
-    setProblem(undefined);
-    try {
-      props.onMade(await door.makeLink(wishOf(props.place, typed)));
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+  const { act, isBusy, problem } = useAct(async () =>
+    props.onMade(await door.makeLink(wishOf(props.place, typed))),
+  );
   return (
     <form
       className="choices"
       onSubmit={(event) => {
         event.preventDefault();
-        void make();
+        void act();
       }}
     >
       <LinkFields
@@ -115,7 +110,7 @@ function LinkForm(props: {
           <button type="button" onClick={props.onClose}>
             Cancel
           </button>
-          <button type="submit" className="main">
+          <button type="submit" className="main" disabled={isBusy}>
             Make the link
           </button>
         </div>

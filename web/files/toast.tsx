@@ -30,8 +30,10 @@ export function useMessage(): {
 export function Toast(props: {
   readonly message: Message | undefined;
   readonly say: (message: Message | undefined) => void;
+  /** Something was taken back, maybe not all: what is shown has to be read anew. */
+  readonly onUndone: () => void;
 }): ReactNode {
-  const { message, say } = props;
+  const { message, say, onUndone } = props;
   const undo = async (): Promise<void> => {
     const back = message?.undo;
     say(undefined);
@@ -39,6 +41,8 @@ export function Toast(props: {
       await back?.();
     } catch (error) {
       say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
+    } finally {
+      onUndone();
     }
   };
   return (

@@ -3,7 +3,9 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { TrashEntry, TrashList } from "#wire/webapi/files.ts";
 import { door } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
+import { Problem } from "./problem.tsx";
 import type { Message } from "./toast.tsx";
+import { useAct } from "./use-act.ts";
 import { useNow } from "./use-now.ts";
 import { bytesText, counted, exactTime, folderOf, nameOf, timeText } from "./words.ts";
 
@@ -17,7 +19,7 @@ export function TrashPage({
   readonly say: Say;
   readonly onChange: () => void;
 }): ReactNode {
-  const { items, hasMore, more, run } = useTrash(say, onChange);
+  const { items, hasMore, problem, readAgain, more, run } = useTrash(say, onChange);
   // What a question is about stays that, whatever comes into the list meanwhile.
   const [asked, setAsked] = useState<TrashEntry | "all">();
   const restore = (item: TrashEntry): Promise<void> =>
@@ -39,7 +41,13 @@ export function TrashPage({
       <p className="quiet">
         What is here still takes space. It goes by itself after some days, the oldest first.
       </p>
-      {items === undefined && <p>Reading the trash …</p>}
+      <Problem of={problem} />
+      {problem !== undefined && (
+        <button type="button" onClick={readAgain}>
+          Try again
+        </button>
+      )}
+      {items === undefined && problem === undefined && <p>Reading the trash …</p>}
       {items?.length === 0 && <p className="empty">The trash is empty.</p>}
       {items !== undefined && items.length > 0 && (
         <>
@@ -53,7 +61,7 @@ export function TrashPage({
               <TrashRow
                 key={item.id}
                 item={item}
-                onRestore={() => void restore(item)}
+                onRestore={() => restore(item)}
                 onPurge={() => setAsked(item)}
               />
             ))}
@@ -82,43 +90,48 @@ function useTrash(
 ): {
   readonly items: readonly TrashEntry[] | undefined;
   readonly hasMore: boolean;
+  /** Why it could not be read. */
+  readonly problem: unknown;
+  readonly readAgain: () => void;
   readonly more: () => void;
   readonly run: (act: () => Promise<Message>) => Promise<void>;
 } {
   const [list, setList] = useState<TrashList>();
-  const fail = useCallback(
-    (error: unknown) =>
-      say({ text: error instanceof Error ? error.message : String(error), isProblem: true }),
-    [say],
-  );
-  useEffect(() => {
-    door.trash("").then(setList, fail);
-  }, [fail]);
+  const [problem, setProblem] = useState<unknown>();
+  const read = useCallback(() => void door.trash("").then(setList, setProblem), []);
+  useEffect(read, [read]);
+  const readAgain = (): void => {
+    setProblem(undefined);
+    read();
+  };
   const more = (): void => {
-    door
-      .trash(list?.next ?? "")
-      .then(
-        ({ items, next }) => setList((before) => ({ items: [...(before?.items ?? []), ...items], next })),
-        fail,
-      );
+    const page = list?.next ?? "";
+    setProblem(undefined);
+    door.trash(page).then(
+      // A page that has been asked for twice, or of a list that was read anew, is none of this list.
+      ({ items, next }) =>
+        setList((before) => (before?.next === page ? { items: [...before.items, ...items], next } : before)),
+      setProblem,
+    );
   };
   const run = async (act: () => Promise<Message>): Promise<void> => {
     try {
       say(await act());
       setList(await door.trash(""));
     } catch (error) {
-      fail(error);
+      say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
     }
     onChange();
   };
-  return { items: list?.items, hasMore: (list?.next ?? "") !== "", more, run };
+  return { items: list?.items, hasMore: (list?.next ?? "") !== "", problem, readAgain, more, run };
 }
 
 function TrashRow(props: {
   readonly item: TrashEntry;
-  readonly onRestore: () => void;
+  readonly onRestore: () => Promise<void>;
   readonly onPurge: () => void;
 }): ReactNode {
+  const { act, isBusy } = useAct(props.onRestore);
   const { path, size, trashed_ms: trashedMs } = props.item;
   const name = nameOf(path);
   const nowMs = useNow();
@@ -131,7 +144,7 @@ function TrashRow(props: {
           <span title={exactTime(trashedMs)}>{timeText(trashedMs, nowMs)}</span>
         </span>
       </div>
-      <button type="button" onClick={props.onRestore} aria-label={`Restore ${name}`}>
+      <button type="button" disabled={isBusy} onClick={() => void act()} aria-label={`Restore ${name}`}>
         Restore
       </button>
       <button type="button" onClick={props.onPurge} aria-label={`Delete for good: ${name}`}>

@@ -1,7 +1,7 @@
 // The queue of uploads: a few files at once, again after failures, with questions where a name is taken.
 import { door, type Place, Refusal } from "./api.ts";
 import { endUploads, keyOfUpload } from "./cut-uploads.ts";
-import { sendFile } from "./send-file.ts";
+import { FILE_GONE, sendFile } from "./send-file.ts";
 import { Attempts } from "./upload-attempts.ts";
 import { below, folderOf, nameOf, numberedName } from "./words.ts";
 
@@ -201,6 +201,8 @@ export class Uploads {
     item.state = "failed";
     item.problem = refusal?.message ?? String(error);
     if (refusal !== undefined) this.#stopped = stopOf(refusal) ?? this.#stopped;
+    // What is chosen again will be another file.
+    if (refusal?.code === FILE_GONE) this.#deps.end([keyOf(item)]);
     return false;
   }
 

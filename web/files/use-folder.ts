@@ -25,19 +25,20 @@ const AGAIN_MS = 2_000;
 
 const names = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
-/** Reads a folder, and again on demand. */
-export function useFolder(place: Place, order: Order, filter: string): Folder {
+/** Reads a folder, and again on demand and whenever `version` changes. */
+export function useFolder(place: Place, order: Order, filter: string, version = 0): Folder {
   const { root, path } = place;
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{
     readonly of: string;
     /** Which reading of it this is. */
-    readonly round: number;
+    readonly reading: string;
     readonly entries: readonly FileEntry[];
     readonly isLoading: boolean;
     readonly problem: Refusal | undefined;
-  }>({ of: "", round: 0, entries: [], isLoading: true, problem: undefined });
+  }>({ of: "", reading: "", entries: [], isLoading: true, problem: undefined });
   const here = JSON.stringify([root, path]);
+  const reading = `${version} ${round}`;
   useEffect(() => {
     const gone = new AbortController();
     let again: ReturnType<typeof setTimeout> | undefined;
@@ -53,7 +54,7 @@ export function useFolder(place: Place, order: Order, filter: string): Folder {
           setState((before) =>
             before.of === here && page !== "" && before.entries.length >= entries.length
               ? before
-              : { of: here, round, entries: [...entries], isLoading: page !== "", problem: undefined },
+              : { of: here, reading, entries: [...entries], isLoading: page !== "", problem: undefined },
           );
         }
       } catch (error) {
@@ -64,7 +65,7 @@ export function useFolder(place: Place, order: Order, filter: string): Folder {
         // What was known of the folder is better than nothing.
         setState((before) => ({
           of: here,
-          round,
+          reading,
           entries: before.of === here && before.entries.length > entries.length ? before.entries : entries,
           isLoading: false,
           problem,
@@ -76,7 +77,7 @@ export function useFolder(place: Place, order: Order, filter: string): Folder {
       gone.abort();
       clearTimeout(again);
     };
-  }, [root, path, here, round]);
+  }, [root, path, here, reading]);
   const isHere = state.of === here;
   const refresh = useCallback(() => setRound((number) => number + 1), []);
   const entries = useMemo(

@@ -1,5 +1,5 @@
 // Which entries are selected, and which of them the keyboard is at.
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
 
 /** How an entry is added to what is selected. */
@@ -18,23 +18,41 @@ export function useSelection(
   selected: ReadonlySet<string>,
   onSelect: (names: ReadonlySet<string>) => void,
 ): Selection {
-  const [active, setActive] = useState(0);
-  const anchor = useRef(0);
+  // By their names: what arrives before them moves their places.
+  const [active, setActive] = useState<Spot>(FIRST);
+  const anchor = useRef<Spot>(FIRST);
   const select = (index: number, how: SelectHow): void => {
     const entry = entries[index];
     if (entry === undefined) return;
-    setActive(index);
+    const spot = { name: entry.name, index };
+    setActive(spot);
     if (how === "range") {
-      const [from, to] = [Math.min(anchor.current, index), Math.max(anchor.current, index)];
+      const start = indexOf(anchor.current, entries);
+      const [from, to] = [Math.min(start, index), Math.max(start, index)];
       return onSelect(new Set(entries.slice(from, to + 1).map(({ name }) => name)));
     }
-    anchor.current = index;
+    anchor.current = spot;
     if (how === "one") return onSelect(new Set([entry.name]));
     const next = new Set(selected);
     if (!next.delete(entry.name)) next.add(entry.name);
     onSelect(next);
   };
-  return { at: Math.min(active, Math.max(0, entries.length - 1)), select };
+  const at = useMemo(() => indexOf(active, entries), [active, entries]);
+  return { at, select };
+}
+
+/** A place in the list: its name, and its index while that was looked at. */
+interface Spot {
+  readonly name: string | undefined;
+  readonly index: number;
+}
+
+const FIRST: Spot = { name: undefined, index: 0 };
+
+/** Where a place is by now; of one that has gone, where it was. */
+function indexOf({ name, index }: Spot, entries: readonly FileEntry[]): number {
+  const at = name === undefined ? -1 : entries.findIndex((entry) => entry.name === name);
+  return at === -1 ? Math.min(index, Math.max(0, entries.length - 1)) : at;
 }
 
 /** Where a key leads from an index; undefined for a key that leads nowhere. */
