@@ -173,6 +173,7 @@ test("the space of one person is never shown as that of another", LONG, async (t
         ? { quota_bytes: 100, used_bytes: 77, trash_bytes: 0, uploads_bytes: 0, inodes: 1, inode_limit: 0 }
         : refused(503, "UNAVAILABLE"),
     "/api/shared": () => ({ places: [{ owner: "bob@x.de", path: "/b" }] }),
+    "/api/stat": () => entry("b", "folder"),
   });
   await page.getByText("77 bytes of 100 bytes used").waitFor();
   await page.getByRole("link", { name: "Shared with me" }).click();
@@ -319,3 +320,81 @@ test(
     assert.equal(new URL(first.url()).search, "");
   },
 );
+
+test(
+  "a file that is shared by itself opens, and above a share is a way to what is shared",
+  LONG,
+  async (t) => {
+    const bob = "bob@x.de";
+    const page = await openAt(t, "/?view=shared", {
+      "/api/shared": () => ({
+        places: [
+          { owner: bob, path: "/plan.txt" },
+          { owner: bob, path: "/team" },
+        ],
+      }),
+      "/api/stat": ({ query }) => ({
+        ...entry(query.get("path")?.slice(1) ?? "", query.get("path") === "/team" ? "folder" : "file"),
+        path: query.get("path"),
+        owner: query.get("root"),
+      }),
+      "/api/content": ({ query }) => new Response(`plan of ${query.get("root")}`),
+      "/api/list": ({ query }) =>
+        query.get("path") === "/team"
+          ? { entries: [entry("a")], next: "" }
+          : refused(403, "NOT_SHARED", "permission denied: this is not yours and is not shared with you"),
+    });
+    await named(page, "plan.txt").click();
+    await page.getByRole("dialog").getByRole("heading", { name: "plan.txt" }).waitFor();
+    const text = page.getByLabel("Text of the file");
+    await until(async () => (await text.inputValue()) === `plan of ${bob}`);
+    assert.equal(await page.getByRole("button", { name: "Next" }).count(), 0);
+    await named(page, "Close").click();
+    await named(page, "team").click();
+    await named(page, "a").waitFor();
+    await named(page, bob).click();
+    await named(page, "What is shared with me").click();
+    await named(page, "plan.txt").waitFor();
+  },
+);
+
+test(
+  "names: a stroke is refused where it is typed, all forms of letters fit, none is turned round",
+  LONG,
+  async (t) => {
+    const there = [entry("\u202egnp.exe"), entry("\u00e9t\u00e9.txt"), entry("sub", "folder")];
+    const moves: unknown[] = [];
+    const page = await openAt(t, "/", {
+      "/api/list": () => ({ entries: there, next: "" }),
+      "/api/move": ({ body }) => {
+        moves.push(body["target"]);
+        const name = String(body["target"]).slice(1).normalize("NFC");
+        there[1] = entry(name);
+        return { ...entry(name), path: `/${name}` };
+      },
+    });
+    await named(page, "\ufffdgnp.exe").waitFor();
+    await page.getByRole("searchbox").fill("e\u0301t");
+    await page.getByText("1 item", { exact: true }).waitFor();
+    await page.getByLabel("Select \u00e9t\u00e9.txt").check();
+    await named(page, "Rename").click();
+    const name = page.getByLabel("New name");
+    await name.fill("sub/x");
+    await name.press("Enter");
+    assert.equal(await page.getByRole("dialog").locator("input:invalid").count(), 1);
+    await name.fill("e\u0301t.txt");
+    await name.press("Enter");
+    await page.getByText("1 item selected").waitFor();
+    assert.deepEqual(moves, ["/e\u0301t.txt"]);
+  },
+);
+
+test("pages of one's own that a lost sign-in empties lead to a new one", LONG, async (t) => {
+  const over = (): Response => refused(401, "SIGN_IN", "your sign-in has ended: sign in again");
+  const page = await openAt(t, "/?view=shared", { "/api/shared": over, "/api/trash": over });
+  for (const view of ["shared", "trash"]) {
+    await page.goto(new URL(`/?view=${view}`, page.url()).href);
+    const link = page.getByRole("link", { name: "Sign in again" });
+    assert.equal(await link.getAttribute("href"), `/sign-in?to=%2F%3Fview%3D${view}`);
+  }
+});

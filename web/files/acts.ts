@@ -2,7 +2,7 @@
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { addressOf, door, type Place } from "./api.ts";
 import type { Message } from "./toast.tsx";
-import { below, counted, nameOf } from "./words.ts";
+import { below, counted, nameOf, shownName } from "./words.ts";
 
 /** What an act needs of the folder. */
 export interface ActsOf {
@@ -12,7 +12,7 @@ export interface ActsOf {
 }
 
 function named(entries: readonly FileEntry[]): string {
-  return entries.length === 1 ? (entries[0]?.name ?? "") : counted(entries.length, "item");
+  return entries.length === 1 ? shownName(entries[0]?.name ?? "") : counted(entries.length, "item");
 }
 
 function placeIn({ root, path }: Place, name: string): Place {
@@ -99,16 +99,16 @@ export function copyAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
   });
 }
 
-/** Renames an entry. Rejects with what the door says. */
-export async function rename(acts: ActsOf, entry: FileEntry, name: string): Promise<void> {
+/** Renames an entry, and returns the name as the door keeps it. Rejects with what the door says. */
+export async function rename(acts: ActsOf, entry: FileEntry, wanted: string): Promise<string> {
   const { here, say, refresh } = acts;
-  const target = below(here.path, name);
-  await door.move(placeIn(here, entry.name), target, "fail");
+  const { name, path: target } = await door.move(placeIn(here, entry.name), below(here.path, wanted), "fail");
   refresh();
   const undo = async (): Promise<void> => {
     await door.move({ root: here.root, path: target }, below(here.path, entry.name), "fail");
   };
-  say({ text: `Renamed ${entry.name} to ${name}.`, undo });
+  say({ text: `Renamed ${shownName(entry.name)} to ${shownName(name)}.`, undo });
+  return name;
 }
 
 /** Browsers drop silently what is more than ten downloads in a second. */

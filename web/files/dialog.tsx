@@ -48,6 +48,9 @@ export interface TextQuestion {
   readonly first: string;
   readonly button: string;
   readonly type?: "email" | "text";
+  /** What the text has to look like, and how that is said. */
+  readonly pattern: string;
+  readonly patternHint: string;
   /** What is worth knowing of the text; it is no refusal. */
   readonly hint?: (text: string) => string | undefined;
   /** Rejects with what the door says. */
@@ -86,6 +89,8 @@ export function TextDialog(props: TextQuestion): ReactNode {
           type={type}
           value={text}
           required
+          pattern={props.pattern}
+          title={props.patternHint}
           onChange={(event) => setText(event.target.value)}
           autoComplete="off"
           spellCheck={false}

@@ -3,7 +3,7 @@ import { type ReactNode } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { addressOf, type Place } from "./api.ts";
 import { previewKind } from "./preview.tsx";
-import { below, bytesText, exactTime, timeText } from "./words.ts";
+import { below, bytesText, exactTime, shownName, timeText } from "./words.ts";
 
 /** Larger pictures are not drawn as tiles: the browser would load all of them. */
 const THUMBNAIL_MAX_BYTES = 3_000_000;
@@ -76,10 +76,10 @@ function NameCell({ entry, here, isSelected, isTile, onToggle, onOpen }: EntryPr
         type="button"
         tabIndex={-1}
         className="plain name"
-        title={name}
+        title={shownName(name)}
         onClick={({ detail }) => detail < 2 && onOpen()}
       >
-        {name}
+        {shownName(name)}
       </button>
       {shared.length > 0 && (
         <span className="mark" title={`Shared with ${shared.join(", ")}`}>

@@ -75,6 +75,8 @@ function NewFolder({ acts, onClose }: FolderDialogsProps): ReactNode {
       label="Name"
       first=""
       button="Make"
+      pattern="[^\/]*"
+      patternHint="A name cannot hold a stroke, /: it stands between folders."
       hint={windowsTrouble}
       onClose={onClose}
       act={async (name) => {
@@ -98,11 +100,12 @@ function NewName({
       label="New name"
       first={entry.name}
       button="Rename"
+      pattern="[^\/]*"
+      patternHint="A name cannot hold a stroke, /: it stands between folders."
       hint={windowsTrouble}
       onClose={onClose}
       act={async (name) => {
-        await rename(acts, entry, name);
-        onSelect(new Set([name]));
+        onSelect(new Set([await rename(acts, entry, name)]));
         onClose();
       }}
     />

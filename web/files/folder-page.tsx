@@ -199,14 +199,22 @@ function Trouble({ folder }: { readonly folder: Folder }): ReactNode {
   const { problem } = folder;
   if (problem === undefined) return null;
   const isOver = problem.code === "SIGN_IN";
+  // Above what somebody shares lies what they do not.
+  const isNotShared = problem.status === 403;
   return (
     <div className="trouble">
       <Problem of={problem} />
       {problem.isPassing && <p className="quiet">It is asked again by itself.</p>}
-      {!isOver && (
-        <button type="button" onClick={folder.refresh}>
-          Try again
+      {isNotShared ? (
+        <button type="button" onClick={() => goTo({ kind: "shared" })}>
+          What is shared with me
         </button>
+      ) : (
+        !isOver && (
+          <button type="button" onClick={folder.refresh}>
+            Try again
+          </button>
+        )
       )}
     </div>
   );

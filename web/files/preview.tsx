@@ -4,7 +4,7 @@ import type { FileEntry } from "#wire/webapi/files.ts";
 import { addressOf, type Place, textOf } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { Problem } from "./problem.tsx";
-import { bytesText } from "./words.ts";
+import { bytesText, shownName } from "./words.ts";
 
 /** Its code is ten times that of the page, and comes with the first PDF. */
 const PdfPreview = lazy(() => import("./pdf-preview.tsx"));
@@ -33,19 +33,20 @@ export function Preview(props: {
   readonly entry: FileEntry;
   readonly place: Place;
   readonly onClose: () => void;
-  readonly onStep: (by: -1 | 1) => void;
+  /** Goes to the file before or after it; nothing for a file that stands alone. */
+  readonly onStep?: (by: -1 | 1) => void;
 }): ReactNode {
-  const { entry, place } = props;
+  const { entry, place, onStep } = props;
   const kind = previewKind(entry.name);
   const source = addressOf("/api/content", place, { view: "1", v: entry.etag });
   const onKeyDown = ({ key, target }: KeyboardEvent): void => {
     // Within a text, a video and the pages of a PDF, arrows are theirs.
     if (target instanceof Element && target.closest("textarea, video, audio, .pdf") !== null) return;
-    if (key === "ArrowLeft") props.onStep(-1);
-    if (key === "ArrowRight") props.onStep(1);
+    if (key === "ArrowLeft") onStep?.(-1);
+    if (key === "ArrowRight") onStep?.(1);
   };
   return (
-    <Dialog title={entry.name} onClose={props.onClose} onKeyDown={onKeyDown} isWide>
+    <Dialog title={shownName(entry.name)} onClose={props.onClose} onKeyDown={onKeyDown} isWide>
       <div className="preview">
         {kind === "picture" && <Picture key={source} source={source} name={entry.name} />}
         {kind === "pdf" && (
@@ -69,12 +70,16 @@ export function Preview(props: {
       </div>
       <div className="actions">
         <span className="quiet">{bytesText(entry.size)}</span>
-        <button type="button" onClick={() => props.onStep(-1)}>
-          ← Previous
-        </button>
-        <button type="button" onClick={() => props.onStep(1)}>
-          Next →
-        </button>
+        {onStep !== undefined && (
+          <>
+            <button type="button" onClick={() => onStep(-1)}>
+              ← Previous
+            </button>
+            <button type="button" onClick={() => onStep(1)}>
+              Next →
+            </button>
+          </>
+        )}
         <a className="button main" href={addressOf("/api/content", place)} download={entry.name}>
           Download
         </a>

@@ -7,7 +7,7 @@ import { goTo } from "./place-in-address.ts";
 import { Problem } from "./problem.tsx";
 import { useLoaded } from "./use-loaded.ts";
 import { useNow } from "./use-now.ts";
-import { bytesText, counted, exactTime, folderOf, nameOf, timeText } from "./words.ts";
+import { bytesText, counted, exactTime, folderOf, nameOf, shownName, timeText } from "./words.ts";
 
 /** Shows it. */
 export function SearchPage(props: { readonly here: Place; readonly text: string }): ReactNode {
@@ -86,7 +86,7 @@ function FoundRow(props: {
       <Icon isFolder={kind === "folder"} />
       <div>
         <button type="button" className="plain name" onClick={open}>
-          {name}
+          {shownName(name)}
         </button>
         <span className="quiet">
           in {folderOf(path)} · {bytesText(size)} ·{" "}

@@ -1,28 +1,30 @@
 // What others share with the person.
-import { type ReactNode, useEffect, useState } from "react";
-import type { SharedPlace } from "#wire/webapi/files.ts";
+import { type ReactNode, useState } from "react";
+import type { FileFacts, SharedPlace } from "#wire/webapi/files.ts";
 import { door } from "./api.ts";
 import { goTo } from "./place-in-address.ts";
+import { Preview } from "./preview.tsx";
+import { Problem } from "./problem.tsx";
+import { useAct } from "./use-act.ts";
+import { useLoaded } from "./use-loaded.ts";
 import { nameOf } from "./words.ts";
 
 /** Shows it. */
 export function SharedPage(): ReactNode {
-  const [places, setPlaces] = useState<readonly SharedPlace[]>();
-  const [problem, setProblem] = useState<string>();
-  useEffect(() => {
-    door.shared().then(
-      (found) => setPlaces(found.places),
-      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
-    );
-  }, []);
+  const shared = useLoaded("", door.shared);
+  const places = shared.value?.places;
+  // A file that is shared by itself lies in no folder that may be read.
+  const [shown, setShown] = useState<FileFacts>();
+  const { act: open, problem: refusal } = useAct(async ({ owner: root, path }: SharedPlace) => {
+    const facts = await door.stat({ root, path });
+    if (facts.kind === "folder") goTo({ kind: "folder", root, path });
+    else setShown(facts);
+  });
+  const problem = shared.problem ?? refusal;
   return (
     <>
       <h1>Shared with me</h1>
-      {problem !== undefined && (
-        <p className="problem" role="alert">
-          ■ {problem}
-        </p>
-      )}
+      <Problem of={problem} />
       {places === undefined && problem === undefined && <p>Asking …</p>}
       {places?.length === 0 && (
         <p className="empty">
@@ -30,21 +32,24 @@ export function SharedPage(): ReactNode {
         </p>
       )}
       <ul className="rows">
-        {places?.map(({ owner, path }) => (
-          <li key={`${owner} ${path}`}>
+        {places?.map((place) => (
+          <li key={`${place.owner} ${place.path}`}>
             <div>
-              <button
-                type="button"
-                className="plain name"
-                onClick={() => goTo({ kind: "folder", root: owner, path })}
-              >
-                {path === "/" ? "All files" : nameOf(path)}
+              <button type="button" className="plain name" onClick={() => void open(place)}>
+                {place.path === "/" ? "All files" : nameOf(place.path)}
               </button>
-              <span className="quiet">from {owner}</span>
+              <span className="quiet">from {place.owner}</span>
             </div>
           </li>
         ))}
       </ul>
+      {shown !== undefined && (
+        <Preview
+          entry={shown}
+          place={{ root: shown.owner, path: shown.path }}
+          onClose={() => setShown(undefined)}
+        />
+      )}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { Problem } from "./problem.tsx";
 import type { Message } from "./toast.tsx";
 import { useAct } from "./use-act.ts";
 import { useNow } from "./use-now.ts";
-import { bytesText, counted, exactTime, folderOf, nameOf, timeText } from "./words.ts";
+import { bytesText, counted, exactTime, folderOf, nameOf, shownName, timeText } from "./words.ts";
 
 type Say = (message: Message | undefined) => void;
 
@@ -75,7 +75,7 @@ export function TrashPage({
       )}
       {asked !== undefined && (
         <PurgeDialog
-          what={asked === "all" ? "Everything in the trash" : nameOf(asked.path)}
+          what={asked === "all" ? "Everything in the trash" : shownName(nameOf(asked.path))}
           onPurge={() => void purge(asked)}
           onClose={() => setAsked(undefined)}
         />
@@ -133,7 +133,7 @@ function TrashRow(props: {
 }): ReactNode {
   const { act, isBusy } = useAct(props.onRestore);
   const { path, size, trashed_ms: trashedMs } = props.item;
-  const name = nameOf(path);
+  const name = shownName(nameOf(path));
   const nowMs = useNow();
   return (
     <li>

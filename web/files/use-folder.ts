@@ -94,7 +94,7 @@ export function useFolder(place: Place, order: Order, filter: string, version = 
 
 /** Folders first, then by the order. */
 function sorted(entries: readonly FileEntry[], { key, isDown }: Order, filter: string): FileEntry[] {
-  const wanted = filter.trim().toLowerCase();
+  const wanted = filter.trim().normalize("NFC").toLowerCase();
   const shown = wanted === "" ? entries : entries.filter(({ name }) => name.toLowerCase().includes(wanted));
   const sign = isDown ? -1 : 1;
   return shown.toSorted((a, b) => {

@@ -49,6 +49,11 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
+/** A name as it is shown: marks that turn the way of writing make "exe.png" of "\u202egnp.exe". */
+export function shownName(name: string): string {
+  return name.replace(/[\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+}
+
 /** The folder in which a path lies. */
 export function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
