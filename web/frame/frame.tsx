@@ -2,8 +2,9 @@
 import { Button, Menu, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
+import { useSignInAddress } from "../live/address-search.ts";
 import { useUnresolvedCount } from "../live/alerts.ts";
-import { signOut, signOutEverywhere, useSession } from "../live/session.ts";
+import { noteSignedIn, signOut, signOutEverywhere, useSession } from "../live/session.ts";
 import { CommandPalette } from "./command-palette.tsx";
 import { LiveMark } from "./live-mark.tsx";
 import { PLACES, type Place } from "./places.ts";
@@ -117,17 +118,11 @@ function ColorSchemeButton(): ReactNode {
 
 function Operator(): ReactNode {
   const session = useSession();
-  const [path] = useLocation();
+  const signInAddress = useSignInAddress();
   if (session === undefined) return null;
   if (!session.authenticated) {
-    const back = path === "/sign-in" ? "/" : path;
     return (
-      <Button
-        component={Link}
-        href={`/sign-in?back=${encodeURIComponent(back)}`}
-        variant="default"
-        size="compact-sm"
-      >
+      <Button component={Link} href={signInAddress} variant="default" size="compact-sm">
         Sign in
       </Button>
     );
@@ -144,8 +139,10 @@ function Operator(): ReactNode {
           Settings and sessions
         </Menu.Item>
         <Menu.Divider />
-        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
-        <Menu.Item onClick={() => void signOutEverywhere()}>Sign out everywhere</Menu.Item>
+        <Menu.Item onClick={() => void signOut().catch(noteSignedIn)}>Sign out</Menu.Item>
+        <Menu.Item onClick={() => void signOutEverywhere().catch(noteSignedIn)}>
+          Sign out everywhere
+        </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

@@ -1,5 +1,5 @@
 // State of a page in its address, so that links and reloads show the same.
-import { useSearchParams } from "wouter";
+import { useLocation, useSearchParams } from "wouter";
 
 /** The query of the address, and a setter; null or "" removes a name. It adds no history entry. */
 export function useAddressSearch(): {
@@ -20,4 +20,12 @@ export function useAddressSearch(): {
         { replace: true },
       ),
   };
+}
+
+/** The address of the sign-in that leads back to what the page shows now. */
+export function useSignInAddress(): string {
+  const [path] = useLocation();
+  const [search] = useSearchParams();
+  const back = path === "/sign-in" ? "/" : search.size === 0 ? path : `${path}?${search}`;
+  return `/sign-in?back=${encodeURIComponent(back)}`;
 }

@@ -17,6 +17,8 @@ export function useSession(): SessionStatus | undefined {
     queryKey: SESSION_KEY,
     queryFn: ({ signal }) => call<SessionStatus>("/api/auth/status", { signal }),
     staleTime: 60_000,
+    // Another window may have signed in or out, with the same cookie.
+    refetchOnWindowFocus: "always",
   }).data;
 }
 
@@ -54,17 +56,37 @@ export function watchSession(listener: () => void): void {
 }
 
 /** Reads the session; one that the console has forgotten counts as ended. */
-export async function checkSession(): Promise<void> {
-  const before = queryClient.getQueryData<SessionStatus>(SESSION_KEY);
-  await queryClient.refetchQueries({ queryKey: SESSION_KEY });
-  const now = queryClient.getQueryData<SessionStatus>(SESSION_KEY);
-  if (before?.authenticated !== true || now?.authenticated !== false) return;
-  setEnded({ kind: "ended" });
-  await startAnew();
+export function checkSession(): Promise<void> {
+  return queryClient.refetchQueries({ queryKey: SESSION_KEY });
 }
+
+/** Whom this window's sockets and data are for: an operator or a visitor. Undefined before the first answer. */
+let isForOperator: boolean | undefined;
+let isStartingAnew = false;
+
+// An answer that differs from what this window has done itself is of another window, or of an end at the console.
+queryClient.getQueryCache().subscribe((event) => {
+  if (event.type !== "updated" || event.action.type !== "success") return;
+  if (event.query.queryKey[0] !== SESSION_KEY[0]) return;
+  const { authenticated } = event.query.state.data as SessionStatus;
+  const isNews = isForOperator !== undefined && isForOperator !== authenticated && !isStartingAnew;
+  isForOperator = authenticated;
+  if (!isNews) return;
+  setEnded(authenticated ? undefined : { kind: "ended" });
+  void startAnew();
+});
 
 /** After a change of the session no earlier data may be shown. */
 async function startAnew(): Promise<void> {
+  isStartingAnew = true;
+  try {
+    await readAnew();
+  } finally {
+    isStartingAnew = false;
+  }
+}
+
+async function readAnew(): Promise<void> {
   await queryClient.cancelQueries();
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
   await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
@@ -72,10 +94,11 @@ async function startAnew(): Promise<void> {
   await queryClient.refetchQueries({ type: "active" });
 }
 
-/** An end of the session from outside this page. */
+/** An end of the session from outside this page, or one that was asked for and did not come. */
 export type SessionEnd =
   | { readonly kind: "expiring"; readonly expiresAt: number }
-  | { readonly kind: "ended" };
+  | { readonly kind: "ended" }
+  | { readonly kind: "stays"; readonly why: string };
 
 let end: SessionEnd | undefined;
 const listeners = new Set<() => void>();
@@ -88,6 +111,11 @@ function setEnded(next: SessionEnd | undefined): void {
 /** Notes that the session ends soon, in unix seconds. */
 export function noteExpiry(expiresAt: number): void {
   setEnded({ kind: "expiring", expiresAt });
+}
+
+/** Notes that a sign-out has failed: who leaves the machine has to know. */
+export function noteSignedIn(error: unknown): void {
+  setEnded({ kind: "stays", why: error instanceof Error ? error.message : String(error) });
 }
 
 /** Notes that the console no longer knows the session, or that another window signed out. */
