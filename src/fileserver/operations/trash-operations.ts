@@ -137,7 +137,7 @@ export class TrashOperations {
     );
   }
 
-  /** Removes for good the named items, or all trashed before a time. Each is audited. Throws NOT_OWNER. */
+  /** Removes for good the named items or all, those trashed before a time alone. Each is audited. Throws NOT_OWNER. */
   async purgeTrash(
     caller: Caller,
     request: {
@@ -178,12 +178,16 @@ export class TrashOperations {
     },
   ): AsyncGenerator<readonly string[]> {
     const { trashIds, trashedBeforeMs } = request;
+    const { owner } = await againWhenRowsCome(() => this.#reachTrash(caller, request.root));
     if (trashIds.length > 0) {
-      for (let at = 0; at < trashIds.length; at += TRASH_PURGE_BATCH)
-        yield trashIds.slice(at, at + TRASH_PURGE_BATCH);
+      for (let at = 0; at < trashIds.length; at += TRASH_PURGE_BATCH) {
+        const named = trashIds.slice(at, at + TRASH_PURGE_BATCH);
+        yield trashedBeforeMs === 0n
+          ? named
+          : await againWhenRowsCome(() => this.#olderOf(owner, named, Number(trashedBeforeMs)));
+      }
       return;
     }
-    const { owner } = await againWhenRowsCome(() => this.#reachTrash(caller, request.root));
     const beforeMs = trashedBeforeMs === 0n ? this.#deps.clock.wallMs() + 1 : Number(trashedBeforeMs);
     for (;;) {
       // Rows may be forgotten between two batches.
@@ -195,6 +199,15 @@ export class TrashOperations {
     }
   }
 
+  /** Those of the named items that were trashed before a time. */
+  #olderOf(owner: string, trashIds: readonly string[], beforeMs: number): readonly string[] {
+    return trashIds.filter((id) => (this.#itemOf(owner, id)?.trashedAtMs ?? beforeMs) < beforeMs);
+  }
+
+  #itemOf(owner: string, id: string): ListedTrashItem | undefined {
+    return this.#deps.storage.listTrash(owner, { limit: 1, pageToken: "", id }).items[0];
+  }
+
   /** A restore makes an entry, or replaces one. */
   #requireUnlockedPlace(
     caller: Caller,
@@ -202,8 +215,7 @@ export class TrashOperations {
     id: string,
     target: readonly string[] | undefined,
   ): void {
-    const [item] = this.#deps.storage.listTrash(owner, { limit: 1, pageToken: "", id }).items;
-    const names = target ?? item?.originalPath.split("/").slice(1);
+    const names = target ?? this.#itemOf(owner, id)?.originalPath.split("/").slice(1);
     if (names === undefined) return;
     const place = this.#deps.access.reachNames(caller.identity, owner, names, "delete");
     this.#deps.locks.require(caller, place, "entries");

@@ -215,7 +215,7 @@ test("over the quota and on a full disk trash, restore and purge work, and a pur
   await owner.call.createFile({ path: "/x", data: randomBytes(4_000) });
 });
 
-test("PurgeTrash without ids takes all of one trash, or what is older than a time, and each item has its audit line (D14, D24)", async () => {
+test("PurgeTrash takes all of one trash, or what is older than a time, of named items too, and each item has its audit line (D14, D24)", async () => {
   const user = await newUser();
   const other = await newUser();
   await other.call.createFile({ path: "/mine", data: Buffer.from("x") });
@@ -231,8 +231,11 @@ test("PurgeTrash without ids takes all of one trash, or what is older than a tim
   const oldest = rest.items.at(-1)?.trashedAtMs ?? 0n;
   const none = await user.call.purgeTrash({ trashedBeforeMs: oldest });
   assert.equal(none.purgedItems, 0n);
+  const named = { trashIds: [rest.items.at(-1)?.trashId ?? "", "unknown"] };
+  assert.equal((await user.call.purgeTrash({ ...named, trashedBeforeMs: oldest })).purgedItems, 0n);
+  assert.equal((await user.call.purgeTrash({ ...named, trashedBeforeMs: oldest + 1n })).purgedItems, 1n);
   const all = await user.call.purgeTrash({});
-  assert.deepEqual([all.purgedItems, all.freedBytes], [150n, 450n]);
+  assert.deepEqual([all.purgedItems, all.freedBytes], [149n, 447n]);
   assert.deepEqual((await user.call.showTrash({})).items, []);
   assert.equal((await other.call.showTrash({})).items.length, 1);
   await user.call.createFile({ path: "/gone", data: Buffer.from("x") });

@@ -174,38 +174,6 @@ test("the root directory, a stranger's inode and a stale check are refused", asy
   );
 });
 
-test("pages of the trash, newest first, list each item once while others come and go (D14)", async (t) => {
-  const { storage, rootDirectoryId } = await freshStorage(t);
-  const ids: string[] = [];
-  for (let at = 0; at < 25; at++) {
-    const file = await touch(storage, rootDirectoryId, `f${at}`);
-    ids.push((await trash(storage, file.id)).item.id);
-  }
-  const seen: string[] = [];
-  let pageToken = "";
-  do {
-    const page = list(storage, 10, pageToken);
-    seen.push(...page.items.map(({ id }) => id));
-    pageToken = page.nextPageToken ?? "";
-    await trash(storage, (await touch(storage, rootDirectoryId, `late${seen.length}`)).id);
-    await storage.purgeTrash({ owner: OWNER, trashIds: seen.slice(-1) });
-  } while (pageToken !== "");
-  assert.deepEqual(seen, ids.toReversed());
-  const one = storage.listTrash(OWNER, { limit: 9, pageToken: "", id: ids[3] ?? "" });
-  assert.deepEqual(
-    one.items.map(({ originalPath }) => originalPath),
-    ["/f3"],
-  );
-  const there = storage.listTrash(OWNER, { limit: 9, pageToken: "", originalPath: "/f4" });
-  assert.deepEqual(
-    there.items.map(({ id }) => id),
-    [ids[4]],
-  );
-  for (const bad of ["x", Buffer.from('[77,"a"]').toString("base64url")]) {
-    assert.throws(() => list(storage, 5, bad), refusal("BAD_ARGUMENT"));
-  }
-});
-
 test("a purge frees the bytes at once and the chunk files after it, of folders too; what is not there is passed over (D14)", async (t) => {
   const { storage, directory, rootDirectoryId } = await freshStorage(t);
   const folder = await mkdir(storage, rootDirectoryId, "d");

@@ -10,7 +10,7 @@ import { IS_HERE } from "./moved-roots.ts";
 import { KIND_DIRECTORY } from "./schema.ts";
 import { FORMER_SHARES, formerSharesOf } from "./trash-bin.ts";
 
-/** Bytes of paths on one page of the trash, so that stock clients can take it. */
+/** Bytes of paths and users on one page of the trash, so that stock clients can take it. */
 const TRASH_PAGE_BYTES = 1_000_000;
 /** Names that one page of the trash looks up to find missing folders; then the page ends. */
 const TRASH_PAGE_LOOKUPS = 16_384;
@@ -50,7 +50,7 @@ export class TrashReader {
       `${item} WHERE root_number = ? AND trash.id < ? AND trash.id >= ? ORDER BY trash.id DESC LIMIT ?`,
     );
     this.#byPath = db.prepare(
-      `${item} WHERE root_number = ? AND original_path = ? AND trash.id < ? ORDER BY trash.id DESC LIMIT ?`,
+      `${item} WHERE root_number = ? AND original_path = ? AND trash.id < ? AND trash.id >= ? ORDER BY trash.id DESC LIMIT ?`,
     );
     const head = `SELECT owner, trash.id, trashed_at_ms AS trashedAtMs, size AS sizeBytes
       FROM trash JOIN inode ON inode.id = inode_id JOIN root ON root.number = root_number`;
@@ -76,9 +76,7 @@ export class TrashReader {
     for (const row of rows.slice(0, limit)) {
       if (items.length > 0 && (bytes > TRASH_PAGE_BYTES || parents.lookups > TRASH_PAGE_LOOKUPS)) break;
       const item = this.#item(root, row, parents);
-      bytes +=
-        item.originalPath.length +
-        item.formerShares.reduce((sum, { names }) => sum + names.join("/").length, 0);
+      bytes += bytesOf(item);
       items.push(item);
     }
     const last = items.length < rows.length ? items.at(-1) : undefined;
@@ -95,11 +93,12 @@ export class TrashReader {
 
   #rows(number: number, query: TrashQuery, before: string, limit: number): Row[] {
     const { id, originalPath } = query;
-    if (originalPath !== undefined)
-      return this.#byPath.all(number, originalPath, before, limit) as unknown as Row[];
     // An id alone is the range from it to its direct successor.
     const [from, to] = id === undefined ? ["", before] : [id, `${id}\u0000`];
-    return this.#page.all(number, to < before ? to : before, from, limit) as unknown as Row[];
+    const range = [to < before ? to : before, from, limit] as const;
+    return (originalPath === undefined
+      ? this.#page.all(number, ...range)
+      : this.#byPath.all(number, originalPath, ...range)) as unknown as Row[];
   }
 
   #item(root: TrashRoot, row: Row, parents: Parents): ListedTrashItem {
@@ -116,6 +115,13 @@ export class TrashReader {
       parentExists: parents.exists(originalPath.slice(0, originalPath.lastIndexOf("/"))),
     };
   }
+}
+
+/** Bytes of an item's texts in an answer, where each former share has its whole path. */
+function bytesOf({ originalPath, formerShares }: ListedTrashItem): number {
+  const ownBytes = Buffer.byteLength(originalPath);
+  const below = formerShares.map(({ names, username }) => [...names, username].join("/"));
+  return below.reduce((sum, text) => sum + ownBytes + 1 + Buffer.byteLength(text), ownBytes);
 }
 
 /** Looks up whether folders exist, each once for a page. */
