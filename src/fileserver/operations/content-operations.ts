@@ -118,7 +118,10 @@ export class ContentOperations {
     }
   }
 
-  /** Cuts or grows a file; storage requires the version whose size was seen, as the claim follows from it. */
+  /**
+   * Cuts or grows a file. Storage requires the version whose size was seen, as the claim follows from it; under many
+   * writes the last try claims the greatest growth possible instead.
+   */
   async #setSize(
     caller: Caller,
     request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
@@ -130,19 +133,21 @@ export class ContentOperations {
     if (size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
     const sizeBytes = Number(size);
     for (let tries = 1; ; tries++) {
+      const guarded = tries < STALE_ACCESS_RETRIES;
       try {
-        return await this.#setSizeGuarded(caller, request, sizeBytes);
+        return await this.#setSizeOnce(caller, request, sizeBytes, guarded);
       } catch (error) {
-        const isOvertaken = isGroveError(error, "ETAG_MISMATCH") && request.ifMatch === "";
-        if (!isOvertaken || tries >= STALE_ACCESS_RETRIES) throw error;
+        const isOvertaken = guarded && isGroveError(error, "ETAG_MISMATCH") && request.ifMatch === "";
+        if (!isOvertaken) throw error;
       }
     }
   }
 
-  #setSizeGuarded(
+  #setSizeOnce(
     caller: Caller,
     request: Place & { readonly ifMatch: string },
     sizeBytes: number,
+    guarded: boolean,
   ): Promise<Attr> {
     return retryWhenStale(async () => {
       const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
@@ -151,15 +156,14 @@ export class ContentOperations {
       requireEtag(file, request.ifMatch);
       const isCut = sizeBytes < file.sizeBytes;
       // A sharee's cut keeps the whole former file in the owner's trash, so the rest counts twice (D13).
-      const cutBytes = reached.isOwner ? 0 : sizeBytes;
-      const keeps = isCut && !reached.isOwner ? 1 : 0;
-      const claim = { creates: 0, keeps, addsBytes: isCut ? cutBytes : sizeBytes - file.sizeBytes };
+      const keeps = (isCut || !guarded) && !reached.isOwner ? 1 : 0;
+      const addsBytes = guarded && !isCut ? sizeBytes - file.sizeBytes : sizeBytes;
       // A change that frees space takes no claim, so it works over quota and on a full disk (D14).
-      const wanted = isCut && reached.isOwner ? undefined : claim;
-      const change = await this.#deps.changes.run(caller, reached, wanted, (context) =>
-        this.#deps.storage
-          .setSize({ ...context, fileId: file.id, sizeBytes, ifMatch: etagOf(file) })
-          .catch(lookAgain),
+      const isFreeing = guarded && isCut && reached.isOwner;
+      const claim = isFreeing ? undefined : { creates: 0, keeps, addsBytes };
+      const ifMatch = guarded ? etagOf(file) : undefined;
+      const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
+        this.#deps.storage.setSize({ ...context, fileId: file.id, sizeBytes, ifMatch }).catch(lookAgain),
       );
       return attrAt(reached, change.inode);
     });

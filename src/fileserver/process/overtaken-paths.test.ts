@@ -94,3 +94,29 @@ test("what is made in a folder that moves away at that moment lies where its pat
     await clear();
   }
 });
+
+test("a cut that writes overtake again and again is made all the same where it names no version", async () => {
+  const { storage } = node.node.service.uploads;
+  const setSize = storage.setSize.bind(storage);
+  const bob = await node.signIn("bob@example.com");
+  await file("/a");
+  await ada.call.share({ path: "/a", user: bob.email });
+  await ada.call.purgeTrash({});
+  storage.setSize = async (change) => {
+    await ada.call.writeFile({ path: "/a", data: Buffer.from("w") });
+    return setSize(change);
+  };
+  try {
+    const of = { root: ada.email, path: "/a" };
+    assert.equal((await ada.call.writeFile({ ...of, truncateSize: 9n })).size, 9n);
+    assert.equal((await ada.call.writeFile({ ...of, truncateSize: 3n })).size, 3n);
+    assert.equal((await bob.call.writeFile({ ...of, truncateSize: 1n })).size, 1n);
+    const { liveBytes, trashBytes } = await ada.call.getQuota({});
+    assert.deepEqual([liveBytes, trashBytes], [1n, 3n]);
+    const { etag: ifMatch } = await ada.call.getAttr(of);
+    assert.equal(await outcome(ada.call.writeFile({ ...of, truncateSize: 0n, ifMatch })), "ETAG_MISMATCH");
+  } finally {
+    storage.setSize = setSize;
+  }
+  await clear();
+});
