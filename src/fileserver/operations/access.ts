@@ -390,7 +390,7 @@ export async function retryWhenStale<T>(attempt: () => Promise<T>): Promise<T> {
       if (tries >= STALE_ACCESS_RETRIES) {
         throw new GroveError(
           "OVERLOADED",
-          "the directory is being moved or shared again and again; try later",
+          "the directory is being moved, shared or locked again and again; try later",
         );
       }
     }

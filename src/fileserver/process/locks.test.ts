@@ -195,3 +195,26 @@ test("a hundred changes that race with a lock: none lands after it", async () =>
   assert.equal((await bob.call.getAttr({ root: ALICE, path: "/d/f" })).etag, etag);
   await bob.call.writeFile({ root: ALICE, path: "/d/f", data: DATA }, showing(bob, token));
 });
+
+test("locks that are taken elsewhere again and again keep no change from its end, one on its way refuses it", async () => {
+  const { storage } = node.node.service.uploads;
+  for (const call of ["createFile", "rename"] as const) {
+    const made: (change: never) => Promise<unknown> = storage[call].bind(storage);
+    let place = { path: "/d/sub/g", shared: true, deep: false };
+    const afterLock = async (change: never): Promise<unknown> => {
+      await bob.call.lock({ root: ALICE, ...place });
+      return made(change);
+    };
+    Object.assign(storage, { [call]: afterLock });
+    if (call === "createFile") await alice.call.createFile({ path: "/d/new", data: DATA });
+    else await alice.call.rename({ path: "/d/new", targetPath: "/d/newer" });
+    place = { path: "/d", shared: true, deep: true };
+    const refused =
+      call === "createFile"
+        ? alice.call.createFile({ path: "/d/newest", data: DATA })
+        : alice.call.rename({ path: "/d/newer", targetPath: "/newest" });
+    assert.equal(await reasonOf(refused), "LOCKED");
+    await alice.call.unlock({ path: "/d", breakLocks: true });
+    Object.assign(storage, { [call]: made });
+  }
+});

@@ -25,12 +25,18 @@ export interface LockStorage {
   /** Names from a directory to what lies below it, none for itself; undefined for what lies elsewhere. */
   namesBelow(inodeId: InodeId, above: InodeId): readonly string[] | undefined;
   /**
-   * Takes a lock; changes that were checked before it are stale. Throws LOCKED where another excludes it, RATE_LIMITED
-   * where the root or the user has too many.
+   * Takes a lock; changes at, above and below it that were checked before it are stale. Throws LOCKED where another
+   * excludes it, RATE_LIMITED where the root or the user has too many.
    */
   take(change: ChangeContext & Omit<HeldLock, "username">): Promise<void>;
   /** Moves the end of a lock. Throws NO_SUCH_LOCK where it has ended. */
   refresh(owner: string, token: string, expiresAtMs: number): Promise<void>;
   /** Ends a lock. Throws NO_SUCH_LOCK where there is none. */
   end(owner: string, token: string): Promise<void>;
+}
+
+/** A lock that was taken: the lock version of its root since then, and its path. */
+export interface TakenLock {
+  readonly version: number;
+  readonly path: string;
 }

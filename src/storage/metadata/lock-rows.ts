@@ -1,5 +1,6 @@
 // Rows of locks as the writer keeps them: who holds which inode, and until when (RFC 4918, section 6).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { covers } from "#base/names.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import { CHAIN_MAX, type Ledger, type RootState } from "./unit-of-work.ts";
 
@@ -17,6 +18,9 @@ export interface LockRow {
   readonly note: string;
   readonly expiresAtMs: number;
 }
+
+/** Locks that a root's writer remembers: more than are taken between a check and its change. */
+const LATEST_LOCKS = 64;
 
 /** Columns of a lock, in the order of LockRow. */
 export const LOCK_COLUMNS =
@@ -48,8 +52,8 @@ export class LockRows {
     return root.lockCount === 0 ? [] : (this.#ofRoot.all(root.number) as unknown as LockRow[]);
   }
 
-  /** Adds a lock and moves the root's lock version. */
-  add(root: RootState, lock: LockRow): void {
+  /** Adds a lock at a path and moves the root's lock version. */
+  add(root: RootState, lock: LockRow, path: string): void {
     const { token, inodeId, username, credential, isExclusive, isDeep, note, expiresAtMs } = lock;
     this.#insert.run(
       token,
@@ -65,6 +69,8 @@ export class LockRows {
     this.#ledger.touchRoot(root);
     root.lockCount++;
     root.lockVersion++;
+    const taken = { version: root.lockVersion, path };
+    root.latestLocks = [...root.latestLocks, taken].slice(-LATEST_LOCKS);
   }
 
   /** Moves the end of a lock. */
@@ -107,4 +113,15 @@ export class LockRows {
       return isWithin;
     };
   }
+}
+
+/** True unless all locks taken since a version are known, and none lies at, above or below one of the paths. */
+export function mayBeLocked(
+  { lockVersion, latestLocks }: Pick<RootState, "latestLocks" | "lockVersion">,
+  sinceVersion: number,
+  paths: readonly string[],
+): boolean {
+  const since = latestLocks.filter(({ version }) => version > sinceVersion);
+  if (since.length !== lockVersion - sinceVersion) return true;
+  return since.some((lock) => paths.some((path) => covers(lock.path, path) || covers(path, lock.path)));
 }

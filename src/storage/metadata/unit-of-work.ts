@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { IDS_PER_ROOT } from "#base/limits.ts";
 import { type InodeId, ROOT_STRIDE, StaleAccessError, type Usage } from "#storage/contract/inode.ts";
+import type { TakenLock } from "#storage/contract/locks.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
 import { type CounterState, readCounters } from "./data-counters.ts";
 import { FrozenRoots } from "./frozen-roots.ts";
@@ -47,6 +48,8 @@ export interface RootState {
   grantCount: number;
   lockVersion: number;
   lockCount: number;
+  /** Those taken last, never changed in place. */
+  latestLocks: readonly TakenLock[];
   propertyBytes: number;
   savedFor: number;
 }
@@ -185,9 +188,9 @@ export class Ledger {
   findRoot(owner: string): RootState | undefined {
     const known = this.#roots.get(owner);
     if (known !== undefined) return known;
-    const row = this.#selectRoot.get(owner) as Omit<RootState, "savedFor"> | undefined;
+    const row = this.#selectRoot.get(owner) as Omit<RootState, "latestLocks" | "savedFor"> | undefined;
     if (row === undefined) return undefined;
-    const root: RootState = { ...row, savedFor: 0 };
+    const root: RootState = { ...row, latestLocks: [], savedFor: 0 };
     this.#roots.set(owner, root);
     return root;
   }

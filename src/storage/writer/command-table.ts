@@ -6,7 +6,7 @@ import { DamageRows } from "#storage/metadata/damage-rows.ts";
 import { orOvertaken } from "#storage/metadata/followed-path.ts";
 import { InodeRows } from "#storage/metadata/inode-rows.ts";
 import { LinkRows } from "#storage/metadata/link-rows.ts";
-import { LockRows } from "#storage/metadata/lock-rows.ts";
+import { LockRows, mayBeLocked } from "#storage/metadata/lock-rows.ts";
 import { RootPlaces } from "#storage/metadata/root-places.ts";
 import { ShareRows } from "#storage/metadata/share-rows.ts";
 import { TrashBin } from "#storage/metadata/trash-bin.ts";
@@ -127,10 +127,15 @@ export class CommandTable {
     return kept === undefined ? counted : { ...counted, kept };
   }
 
-  /** A change whose check did not see a lock that was taken since is checked again. */
+  /** A change whose check did not see a lock that was taken since, on its way, is checked again. */
   #requireLockVersion(command: Command): void {
     if (!("lockVersion" in command) || command.lockVersion === undefined) return;
-    if (this.#ledger.findRoot(command.owner)?.lockVersion !== command.lockVersion) {
+    const root = this.#ledger.findRoot(command.owner);
+    if (root?.lockVersion === command.lockVersion) return;
+    const paths = "targetAt" in command ? [command.at, command.targetAt] : [command.at];
+    const known = paths.filter((path) => path !== undefined);
+    const isOther = root === undefined || known.length < paths.length;
+    if (isOther || mayBeLocked(root, command.lockVersion, known)) {
       throw new StaleAccessError("something was locked meanwhile; check again and repeat");
     }
   }

@@ -29,7 +29,7 @@ export class LockCommands {
 
   /** Takes a lock. Throws LOCKED where another excludes it, RATE_LIMITED where there are too many. */
   lock(command: LockCommand): undefined {
-    const { owner, inodeId, nowMs, username } = command;
+    const { owner, inodeId, nowMs, username, at = "/" } = command;
     const root = this.#ledger.root(owner, command.accessVersion);
     const above = directoriesAbove({ ledger: this.#ledger, inodes: this.#inodes }, root, command);
     const present = this.#current(root, nowMs);
@@ -42,7 +42,7 @@ export class LockCommands {
     }
     requireRoomForLock(present, { owner, username });
     const { token, credential, isExclusive, isDeep, note, expiresAtMs } = command;
-    this.#locks.add(root, {
+    const lock = {
       token,
       inodeId,
       username,
@@ -51,7 +51,8 @@ export class LockCommands {
       isDeep: isDeep ? 1 : 0,
       note,
       expiresAtMs,
-    });
+    } as const;
+    this.#locks.add(root, lock, at);
     return undefined;
   }
 
