@@ -200,7 +200,8 @@ class ResumableUpload {
 
   async #tellOfEnd(source: UploadSource, error: unknown): Promise<void> {
     const { memory, note } = this.#deps;
-    const isOver = isGroveError(error, ...UPLOAD_ENDING_CODES) || isClientError(error, "LOCAL_FILE");
+    const isOver =
+      isGroveError(error, "NO_SUCH_UPLOAD", ...UPLOAD_ENDING_CODES) || isClientError(error, "LOCAL_FILE");
     if (isOver || this.#uploadId === undefined) {
       await memory.forget(source, this.#target);
       if (isClientError(error, "LOCAL_FILE")) await this.#drop();

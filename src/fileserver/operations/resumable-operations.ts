@@ -65,7 +65,7 @@ export class ResumableOperations {
    * TOO_MANY_UPLOADS and what UploadFile throws for its header.
    */
   begin(caller: Caller, request: BeginUploadRequest, signal: AbortSignal): Promise<Reply> {
-    const { ledger, storage, turns, clock, random } = this.#deps;
+    const { ledger, storage, clock, random } = this.#deps;
     return this.#deps.meter.later("write", async () => {
       const requested = fromBegin(request);
       const uploadId = ulid(clock, random);
@@ -84,7 +84,7 @@ export class ResumableOperations {
       });
       if (signal.aborted) {
         // Who has gone learns no id, and nobody else may end it.
-        await turns.take(uploadId, ignore, () => this.drop(stored));
+        await this.#alone(uploadId, () => this.drop(stored));
         signal.throwIfAborted();
       }
       return replyOf(stored);
@@ -104,7 +104,7 @@ export class ResumableOperations {
     return this.#deps.meter.later("write", async () => {
       const { uploadId } = await againWhenRowsCome(() => this.own(caller, request));
       // A dropped upload is not taken over: the next stream waits and finds nothing.
-      const dropped = await this.#deps.turns.take(uploadId, ignore, () => {
+      const dropped = await this.#alone(uploadId, () => {
         const stored = this.own(caller, request);
         return this.drop(stored);
       });
@@ -149,10 +149,10 @@ export class ResumableOperations {
 
   /** Ends and drops all uploads of a user, in any root, and returns their number; refused ones expire. */
   async dropAllOf(username: string): Promise<number> {
-    const { storage, turns, log } = this.#deps;
+    const { storage, log } = this.#deps;
     let dropped = 0;
     const dropOne = (uploadId: string): Promise<void> =>
-      turns.take(uploadId, ignore, async () => {
+      this.#alone(uploadId, async () => {
         const stored = storage.uploads.find(uploadId);
         if (stored === undefined) return;
         await this.drop(stored);
@@ -201,8 +201,13 @@ export class ResumableOperations {
     if (turns.isTaken(uploadId)) return;
     const stored = storage.uploads.find(uploadId);
     if (stored === undefined || !isStill(stored)) return;
-    const dropped = await turns.take(uploadId, ignore, () => this.drop(stored));
+    const dropped = await this.#alone(uploadId, () => this.drop(stored));
     log.info("upload_expired", { user: stored.by, freed_bytes: -dropped.usedDeltaBytes });
+  }
+
+  /** Runs a drop as the only one on an upload, whose stream is told that it has gone. */
+  #alone<T>(uploadId: string, drop: () => Promise<T>): Promise<T> {
+    return this.#deps.turns.take(uploadId, ignore, drop, noSuchUpload());
   }
 
   /** Stops all timers; a search under way ends with its present upload. */

@@ -19,16 +19,17 @@ export class UploadLease {
   }
 
   /**
-   * Runs an action as the only one on an upload, after the present holder has ended; `onTakenOver` ends this
-   * one in turn. The latest stream wins, since a silent client may be dead.
+   * Runs an action as the only one on an upload, after the present holder has ended with the reason; `onTakenOver`
+   * ends this one in turn. The latest stream wins, since a silent client may be dead.
    */
   async take<T>(
     uploadId: string,
     onTakenOver: (reason: GroveError) => void,
     action: () => Promise<T>,
+    reason = new GroveError("UPLOAD_TAKEN_OVER", "another stream goes on with this upload"),
   ): Promise<T> {
     for (let holder = this.#turns.get(uploadId); holder !== undefined; holder = this.#turns.get(uploadId)) {
-      holder.end(new GroveError("UPLOAD_TAKEN_OVER", "another stream goes on with this upload"));
+      holder.end(reason);
       await holder.ended;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
