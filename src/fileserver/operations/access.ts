@@ -378,13 +378,13 @@ export function slotOf(reached: Reached, rootIsRefusedWith: ErrorCode): Slot {
 }
 
 /**
- * Repeats an attempt from the permission check on after a share or move, and when rows have come. Throws
- * OVERLOADED in the end.
+ * Repeats an attempt from the permission check on after a share or move, and when rows have come. It is told when
+ * it is the last one. Throws OVERLOADED in the end.
  */
-export async function retryWhenStale<T>(attempt: () => Promise<T>): Promise<T> {
+export async function retryWhenStale<T>(attempt: (isLast: boolean) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await againWhenRowsCome(attempt);
+      return await againWhenRowsCome(() => attempt(tries === STALE_ACCESS_RETRIES));
     } catch (error) {
       if (!(error instanceof StaleAccessError)) throw error;
       if (tries >= STALE_ACCESS_RETRIES) {

@@ -1,15 +1,15 @@
 // Ranges of a file in one message: ReadFile and WriteFile (D15).
 import { GroveError, isGroveError } from "#base/errors.ts";
-import { CHUNK_BYTES, FILE_MAX_BYTES, STALE_ACCESS_RETRIES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
+import { CHUNK_BYTES, FILE_MAX_BYTES, UPLOAD_MESSAGE_MAX_BYTES } from "#base/limits.ts";
 import type { Logger } from "#base/log.ts";
 import { settled } from "#base/settled.ts";
-import { etagOf, type Inode, inodeIdText, StaleAccessError } from "#storage/contract/inode.ts";
+import { type Inode, inodeIdText, StaleAccessError } from "#storage/contract/inode.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Access, existingFile, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
-import { type Changes, requireEtag } from "./changes.ts";
+import { type Changes, expected, requireEtag } from "./changes.ts";
 import type { LockRule } from "./lock-rule.ts";
 import { attrAt, type Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
@@ -93,36 +93,17 @@ export class ContentOperations {
         );
       }
       if (request.offset + BigInt(data.length) > BigInt(FILE_MAX_BYTES)) throw tooLarge();
-      const attr = await this.#writeGuarded(caller, request, Number(request.offset));
+      const attr = await this.#write(caller, request, Number(request.offset));
       this.#deps.telemetry.bytesWritten(data.length);
       return attr;
     });
   }
 
   /**
-   * A write's growth depends on the file's size when storage runs it. The first try claims the growth seen
-   * now, for that version only; after a concurrent write the second claims the greatest growth possible.
+   * Cuts or grows a file. What that adds follows from the size when storage runs it: one that adds more than was
+   * claimed for the size seen here is tried again, at last with a claim for the greatest growth.
    */
-  async #writeGuarded(
-    caller: Caller,
-    request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
-    offset: number,
-  ): Promise<Attr> {
-    try {
-      return await this.#write(caller, request, offset, true);
-    } catch (error) {
-      const isOvertaken =
-        error instanceof GroveError && error.code === "ETAG_MISMATCH" && request.ifMatch === "";
-      if (!isOvertaken) throw error;
-      return this.#write(caller, request, offset, false);
-    }
-  }
-
-  /**
-   * Cuts or grows a file. Storage requires the version whose size was seen, as the claim follows from it; under many
-   * writes the last try claims the greatest growth possible instead.
-   */
-  async #setSize(
+  #setSize(
     caller: Caller,
     request: Place & { readonly offset: bigint; readonly ifMatch: string; readonly data: Uint8Array },
     size: bigint,
@@ -132,75 +113,62 @@ export class ContentOperations {
     }
     if (size > BigInt(FILE_MAX_BYTES)) throw tooLarge();
     const sizeBytes = Number(size);
-    for (let tries = 1; ; tries++) {
-      const guarded = tries < STALE_ACCESS_RETRIES;
-      try {
-        return await this.#setSizeOnce(caller, request, sizeBytes, guarded);
-      } catch (error) {
-        const isOvertaken = guarded && isGroveError(error, "ETAG_MISMATCH") && request.ifMatch === "";
-        if (!isOvertaken) throw error;
-      }
-    }
-  }
-
-  #setSizeOnce(
-    caller: Caller,
-    request: Place & { readonly ifMatch: string },
-    sizeBytes: number,
-    guarded: boolean,
-  ): Promise<Attr> {
-    return retryWhenStale(async () => {
-      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
-      const file = existingFile(reached);
-      this.#deps.locks.require(caller, reached, "content");
-      requireEtag(file, request.ifMatch);
+    return retryWhenStale(async (isLast) => {
+      const { reached, file } = this.#writable(caller, request);
       const isCut = sizeBytes < file.sizeBytes;
       // A sharee's cut keeps the whole former file in the owner's trash, so the rest counts twice (D13).
-      const keeps = (isCut || !guarded) && !reached.isOwner ? 1 : 0;
-      const addsBytes = guarded && !isCut ? sizeBytes - file.sizeBytes : sizeBytes;
+      const isKept = (isCut || isLast) && !reached.isOwner;
+      const addsBytes = isKept || isLast ? sizeBytes : Math.max(0, sizeBytes - file.sizeBytes);
       // A change that frees space takes no claim, so it works over quota and on a full disk (D14).
-      const isFreeing = guarded && isCut && reached.isOwner;
-      const claim = isFreeing ? undefined : { creates: 0, keeps, addsBytes };
-      const ifMatch = guarded ? etagOf(file) : undefined;
+      const isFreeing = isCut && addsBytes === 0 && !isKept;
+      const claim = isFreeing ? undefined : { creates: 0, keeps: isKept ? 1 : 0, addsBytes };
+      const ifMatch = expected(request.ifMatch);
+      const wanted = { fileId: file.id, sizeBytes, ifMatch, maxAddedBytes: addsBytes };
       const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
-        this.#deps.storage.setSize({ ...context, fileId: file.id, sizeBytes, ifMatch }).catch(lookAgain),
+        this.#deps.storage.setSize({ ...context, ...wanted }).catch(lookAgain),
       );
       return attrAt(reached, change.inode);
     });
   }
 
+  /** The same for a range. */
   #write(
     caller: Caller,
     request: Place & { readonly ifMatch: string; readonly data: Uint8Array },
     offset: number,
-    guarded: boolean,
   ): Promise<Attr> {
-    return retryWhenStale(async () => {
-      const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
-      const file = existingFile(reached);
-      this.#deps.locks.require(caller, reached, "content");
-      requireEtag(file, request.ifMatch);
-      // An empty write does not grow the file, wherever it points.
-      const isEmpty = request.data.length === 0;
-      const endBytes = isEmpty ? 0 : offset + request.data.length;
-      const claim = {
-        creates: 0,
-        addsBytes: Math.max(0, guarded ? endBytes - file.sizeBytes : endBytes),
-        writesBytes: request.data.length,
+    const { data } = request;
+    // An empty write does not grow the file, wherever it points.
+    const isEmpty = data.length === 0;
+    const endBytes = isEmpty ? 0 : offset + data.length;
+    return retryWhenStale(async (isLast) => {
+      const { reached, file } = this.#writable(caller, request);
+      const addsBytes = Math.max(0, endBytes - (isLast ? 0 : file.sizeBytes));
+      const claim = { creates: 0, addsBytes, writesBytes: data.length };
+      const ifMatch = expected(request.ifMatch);
+      const wanted = {
+        fileId: file.id,
+        offset: isEmpty ? 0 : offset,
+        data,
+        ifMatch,
+        maxAddedBytes: addsBytes,
       };
       const change = await this.#deps.changes.run(caller, reached, claim, (context) =>
-        this.#deps.storage
-          .writeRange({
-            ...context,
-            fileId: file.id,
-            offset: isEmpty ? 0 : offset,
-            data: request.data,
-            ifMatch: guarded ? etagOf(file) : undefined,
-          })
-          .catch(lookAgain),
+        this.#deps.storage.writeRange({ ...context, ...wanted }).catch(lookAgain),
       );
       return attrAt(reached, change.inode);
     });
+  }
+
+  #writable(
+    caller: Caller,
+    request: Place & { readonly ifMatch: string },
+  ): { readonly reached: Reached; readonly file: Inode } {
+    const reached = this.#deps.access.reach(caller.identity, request.root, request.path, "write");
+    const file = existingFile(reached);
+    this.#deps.locks.require(caller, reached, "content");
+    requireEtag(file, request.ifMatch);
+    return { reached, file };
   }
 }
 

@@ -9,7 +9,7 @@ const ROUNDS = 10;
 let node: TestNode;
 let ada: TestUser;
 before(async () => {
-  node = await startTestNode();
+  node = await startTestNode({ env: { SVC_ADMIN_EMAIL: "admin@example.com" } });
   ada = await node.signIn("ada@example.com");
 });
 after(() => node.stop());
@@ -95,28 +95,44 @@ test("what is made in a folder that moves away at that moment lies where its pat
   }
 });
 
-test("a cut that writes overtake again and again is made all the same where it names no version", async () => {
+test("a write or cut that others overtake again and again is made all the same, within its claim", async () => {
   const { storage } = node.node.service.uploads;
-  const setSize = storage.setSize.bind(storage);
+  const [setSize, writeRange] = [storage.setSize.bind(storage), storage.writeRange.bind(storage)];
   const bob = await node.signIn("bob@example.com");
+  const of = { root: ada.email, path: "/a" };
   await file("/a");
   await ada.call.share({ path: "/a", user: bob.email });
   await ada.call.purgeTrash({});
-  storage.setSize = async (change) => {
-    await ada.call.writeFile({ path: "/a", data: Buffer.from("w") });
-    return setSize(change);
+  const fileId = storage.resolve(ada.email, ["a"]).chain.at(-1)?.id ?? 0;
+  const plain = { owner: ada.email, by: ada.email, accessVersion: undefined, ifMatch: undefined, fileId };
+  const overtaken = async <T>(made: () => Promise<T>): Promise<T> => {
+    await setSize({ ...plain, sizeBytes: 0 });
+    return made().catch(async (error: unknown) => {
+      await setSize({ ...plain, sizeBytes: 4 });
+      throw error;
+    });
   };
+  storage.setSize = (change) => overtaken(() => setSize(change));
+  storage.writeRange = (change) => overtaken(() => writeRange(change));
   try {
-    const of = { root: ada.email, path: "/a" };
     assert.equal((await ada.call.writeFile({ ...of, truncateSize: 9n })).size, 9n);
-    assert.equal((await ada.call.writeFile({ ...of, truncateSize: 3n })).size, 3n);
-    assert.equal((await bob.call.writeFile({ ...of, truncateSize: 1n })).size, 1n);
-    const { liveBytes, trashBytes } = await ada.call.getQuota({});
-    assert.deepEqual([liveBytes, trashBytes], [1n, 3n]);
+    assert.equal((await ada.call.writeFile({ ...of, offset: 3n, data: Buffer.from("xx") })).size, 5n);
+    assert.equal((await bob.call.writeFile({ ...of, truncateSize: 2n })).size, 2n);
     const { etag: ifMatch } = await ada.call.getAttr(of);
     assert.equal(await outcome(ada.call.writeFile({ ...of, truncateSize: 0n, ifMatch })), "ETAG_MISMATCH");
   } finally {
-    storage.setSize = setSize;
+    Object.assign(storage, { setSize, writeRange });
   }
+  const quota = await ada.call.getQuota({});
+  assert.deepEqual([quota.liveBytes, quota.trashBytes], [4n, 0n]);
   await clear();
+});
+
+test("writes at once inside a file find room at the quota's end, since they add nothing", async () => {
+  const admin = await node.signIn("admin@example.com");
+  const eve = await node.signIn("eve@example.com");
+  await eve.call.createFile({ path: "/f", data: Buffer.alloc(1_000) });
+  await admin.call.setQuota({ username: eve.email, quotaBytes: 1_400n });
+  const write = () => outcome(eve.call.writeFile({ path: "/f", offset: 500n, data: Buffer.alloc(500) }));
+  assert.deepEqual(new Set(await Promise.all(Array.from({ length: 8 }, write))), new Set(["ok"]));
 });

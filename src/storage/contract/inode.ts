@@ -78,6 +78,8 @@ export interface ChangeContext {
   readonly at?: string | undefined;
   /** Inodes that the caller has claimed; a change that would make more is stale. Undefined for no limit. */
   readonly maxInodes?: number | undefined;
+  /** Bytes that the caller has claimed for a write or cut; one that would add more is stale. Undefined for no limit. */
+  readonly maxAddedBytes?: number | undefined;
   /** The root's lock version that the check saw; a change is stale once a lock was taken after it. */
   readonly lockVersion?: number | undefined;
 }

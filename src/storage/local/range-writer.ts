@@ -99,7 +99,7 @@ export class RangeWriter {
   async #setSizeInTurn(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply>> {
-    const { sizeBytes, ifMatch, fileId } = change;
+    const { sizeBytes, ifMatch } = change;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const record = this.#record(change);
       requireEtag(record, ifMatch);
@@ -110,19 +110,7 @@ export class RangeWriter {
         continue;
       }
       // An empty write behind the end: the file grows by a hole.
-      const { owner, accessVersion, lockVersion, by, at } = change;
-      const data = new Uint8Array(0);
-      const grow = {
-        owner,
-        accessVersion,
-        lockVersion,
-        by,
-        at,
-        fileId,
-        offset: sizeBytes,
-        data,
-        ifMatch: etag,
-      };
+      const grow = { ...change, offset: sizeBytes, data: new Uint8Array(0), ifMatch: etag };
       try {
         return await this.#writeInTurn(grow);
       } catch (error) {
@@ -136,7 +124,18 @@ export class RangeWriter {
   async #cut(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply> | undefined> {
-    const { owner, accessVersion, lockVersion, by, at, maxInodes, fileId, sizeBytes, ifMatch } = change;
+    const {
+      owner,
+      accessVersion,
+      lockVersion,
+      by,
+      at,
+      maxInodes,
+      maxAddedBytes,
+      fileId,
+      sizeBytes,
+      ifMatch,
+    } = change;
     const { queue, drops, content: deps } = this.#deps;
     const outlet = this.#deps.outletFor(change);
     // The content may have changed during the wait for a slot: it is that of the row read with it.
@@ -165,7 +164,7 @@ export class RangeWriter {
         },
       );
       const kept = "inline" in content ? content : { ...content, contentId: staged };
-      const cut = { ...fields(), maxInodes, sizeBytes, crc32, content: kept };
+      const cut = { ...fields(), maxInodes, maxAddedBytes, sizeBytes, crc32, content: kept };
       const reply = await queue.submit({ op: "truncate", ...cut });
       isCommitted = reply !== undefined;
       return reply;
@@ -189,10 +188,10 @@ export class RangeWriter {
   }
 
   async #writeInTurn(write: RangeWrite): Promise<Counted<ChangeReply>> {
-    const { fileId, offset, data, ifMatch, owner, accessVersion, lockVersion, by, at } = write;
+    const { fileId, offset, data, ifMatch, owner, accessVersion, lockVersion, by, at, maxAddedBytes } = write;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const nowMs = this.#deps.nowMs();
-      const change = { owner, accessVersion, lockVersion, by, at, nowMs, fileId };
+      const change = { owner, accessVersion, lockVersion, by, at, maxAddedBytes, nowMs, fileId };
       const record = this.#record(write);
       const reply = endsSmall(record, write)
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
@@ -216,7 +215,7 @@ export class RangeWriter {
 
   /** Undefined when the file has become small, or was replaced meanwhile. */
   async #writeChunks(write: RangeWrite, nowMs: number): Promise<Counted<ChangeReply> | undefined> {
-    const { owner, accessVersion, lockVersion, by, at, fileId, ifMatch } = write;
+    const { owner, accessVersion, lockVersion, by, at, maxAddedBytes, fileId, ifMatch } = write;
     const { queue, content: deps } = this.#deps;
     const outlet = this.#deps.outletFor(write);
     const record = this.#record(write);
@@ -229,7 +228,17 @@ export class RangeWriter {
     try {
       const made = await this.#makeChunks(write, content, { outlet, writers });
       const expectedVersion = record.inode.version;
-      const change = { owner, accessVersion, lockVersion, by, at, nowMs, fileId, expectedVersion };
+      const change = {
+        owner,
+        accessVersion,
+        lockVersion,
+        by,
+        at,
+        maxAddedBytes,
+        nowMs,
+        fileId,
+        expectedVersion,
+      };
       const reply = await queue.submit({ op: "writeChunks", ...change, ...made });
       isCommitted = reply !== undefined;
       return reply;

@@ -11,6 +11,8 @@ export interface ChangeFields {
   /** See ChangeContext. */
   readonly maxInodes?: number | undefined;
   /** See ChangeContext. */
+  readonly maxAddedBytes?: number | undefined;
+  /** See ChangeContext. */
   readonly lockVersion?: number | undefined;
   readonly nowMs: number;
 }

@@ -1,6 +1,7 @@
 // Dispatches each command to its part of the writer, within the transaction that the writer has begun.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type Counted, StaleAccessError } from "#storage/contract/inode.ts";
+import type { ChangeFields } from "#storage/metadata/change-messages.ts";
 import { ContentRows } from "#storage/metadata/content-rows.ts";
 import { DamageRows } from "#storage/metadata/damage-rows.ts";
 import { orOvertaken } from "#storage/metadata/followed-path.ts";
@@ -118,11 +119,12 @@ export class CommandTable {
     const reply = this.#applyAt(command);
     if (typeof reply !== "object" || !("usedDeltaBytes" in reply)) return reply;
     const inodeDelta = this.#inodesOf(command) - before;
-    if ("maxInodes" in command && command.maxInodes !== undefined && inodeDelta > command.maxInodes) {
-      throw new StaleAccessError("more is to be made than was claimed; check again and repeat");
-    }
     const kept = this.#bin.takeKept();
     const usedDeltaBytes = reply.usedDeltaBytes - this.#inodes.properties.takeDropped();
+    const { maxInodes = inodeDelta, maxAddedBytes = usedDeltaBytes } = command as Partial<ChangeFields>;
+    if (inodeDelta > maxInodes || usedDeltaBytes > maxAddedBytes) {
+      throw new StaleAccessError("more is to be made than was claimed; check again and repeat");
+    }
     const counted = { ...reply, usedDeltaBytes, inodeDelta };
     return kept === undefined ? counted : { ...counted, kept };
   }
