@@ -9,7 +9,10 @@ import { Access, type Reached } from "./access.ts";
 const OWNER = "alice@example.com";
 const ROOT = { accessVersion: 1 };
 const isElsewhere = (error: unknown): boolean =>
-  error instanceof GroveError && error.code === "WRONG_NODE" && error.metadata["address"] === "n2:50051";
+  error instanceof GroveError &&
+  error.code === "WRONG_NODE" &&
+  error.metadata["address"] === "n2:50051" &&
+  !error.message.includes("your");
 
 function accessTo(root: () => object | undefined): Access {
   return new Access({

@@ -31,7 +31,7 @@ export function rootIsFrozen(): GroveError {
 export function rootIsElsewhere(address: string | undefined): GroveError {
   return address === undefined
     ? new GroveError("WRONG_NODE", "your root is not on this fileserver; ask the metaserver where it is")
-    : new GroveError("WRONG_NODE", `your root is on another fileserver: ${address}`, {
+    : new GroveError("WRONG_NODE", `this root is on another fileserver: ${address}`, {
         metadata: { address },
       });
 }
