@@ -51,12 +51,13 @@ export function judgeConditions(
   return "go";
 }
 
-/** True where a Range header may be used: If-Range is absent or names this very version. */
+/**
+ * True where a Range header may be used: If-Range is absent or is this version's tag. A date is no strong validator
+ * here, since programs set it (RFC 9110, section 13.1.5): the part would be joined to that of another version.
+ */
 export function isRangeUsable(headers: RequestHeaders, resource: DavResource): boolean {
   const condition = headerOf(headers, "if-range")?.trim();
-  if (condition === undefined) return true;
-  if (condition.startsWith('"')) return condition === `"${resource.etag}"`;
-  return dateOf(condition) === secondsOf(resource);
+  return condition === undefined || condition === `"${resource.etag}"`;
 }
 
 /** A weak tag names no version in a strong comparison (RFC 9110, section 8.8.3.2). */

@@ -60,6 +60,17 @@ test("so is a part, and the whole where the part was wanted of the old version a
   assert.equal(whole.answer.headers.get("content-range"), null);
 });
 
+test("a part that is wanted by the date alone is no part: another version may have the same date", async (t) => {
+  const address = `${await serveTree(t, new MemoryTree())}f`;
+  const dated = { "x-oc-mtime": "1700000000" };
+  await fetch(address, { method: "PUT", headers: dated, body: "older" });
+  const date = (await fetch(address)).headers.get("last-modified") ?? "";
+  await fetch(address, { method: "PUT", headers: dated, body: "newer" });
+  const answer = await fetch(address, { headers: { range: "bytes=3-", "if-range": date } });
+  assert.deepEqual([answer.headers.get("last-modified"), answer.status], [date, 200]);
+  assert.equal(await answer.text(), "newer");
+});
+
 test("several parts are of one version: anew where none has left, and cut off where one has", async (t) => {
   const ranges = { range: "bytes=0-4, 89000-89004" };
   const { answer, text } = await getReplaced(t, 1, () => ranges);
