@@ -44,6 +44,7 @@ export function pageExchange(exchange: PacedExchange, page: PageFacts): PageExch
       return exchange.destroyed;
     },
     setHeader: (name, value) => exchange.setHeader(name, value),
+    removeHeader: (name) => exchange.removeHeader(name),
     write: (chunk) => exchange.write(chunk),
     writeAll: (parts) => exchange.writeAll(parts),
     once: (event, listener) => exchange.once(event, listener),

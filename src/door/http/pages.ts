@@ -20,6 +20,7 @@ export interface PageExchange extends AsyncIterable<Uint8Array> {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
   setHeader(name: string, value: string | number | readonly string[]): void;
+  removeHeader(name: string): void;
   write(chunk: string | Uint8Array): boolean;
   /** All parts as one. */
   writeAll(parts: readonly Uint8Array[]): boolean;

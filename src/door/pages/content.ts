@@ -9,6 +9,7 @@ import { writeFile } from "#door/tree/write-file.ts";
 import { readRanges } from "#door/webdav/byte-ranges.ts";
 import { headerOf, isRangeUsable, judgeConditions, wantsWhole } from "#door/webdav/conditions.ts";
 import { httpDate } from "#door/webdav/date-text.ts";
+import { answerNewest } from "#door/webdav/file-methods.ts";
 import { sendParts } from "#door/webdav/outlet.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { type FileFacts } from "#wire/webapi/files.ts";
@@ -19,8 +20,13 @@ import { factsOf } from "./looks.ts";
 /** Bytes of a file that comes in one request; larger ones come as resumable uploads. */
 export const WHOLE_FILE_MAX_BYTES = 8_388_608;
 
-/** Sends a file, or one range of it. */
-export async function sendContent({ exchange, person }: PageCall): Promise<void> {
+/** Sends a file, or one range of it; once more where the file is replaced meanwhile. */
+export async function sendContent(call: PageCall): Promise<void> {
+  await answerNewest(call.exchange, () => sendThere(call));
+}
+
+/** Sends the version that is there; throws ETAG_MISMATCH, and sends nothing, where that has gone. */
+async function sendThere({ exchange, person }: PageCall): Promise<void> {
   const place = placeOf(exchange);
   const path = splitPath(place.path);
   const whole = wantsWhole(exchange) ? await fetchFile(person.cluster, path, place) : undefined;
@@ -37,9 +43,8 @@ export async function sendContent({ exchange, person }: PageCall): Promise<void>
     exchange.statusCode = 304;
     return exchange.end();
   }
-  const asked = isRangeUsable(headers, resource)
-    ? readRanges(headerOf(headers, "range"), resource.size)
-    : "all";
+  const isRanged = method === "GET" && isRangeUsable(headers, resource);
+  const asked = isRanged ? readRanges(headerOf(headers, "range"), resource.size) : "all";
   if (asked === "none") {
     exchange.setHeader("content-range", `bytes */${resource.size}`);
     throw new DavRefusal(416, "the file has no such bytes");

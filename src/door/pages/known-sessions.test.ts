@@ -23,6 +23,7 @@ async function ask(pages: Awaited<ReturnType<typeof openPages>>, session: string
     headersSent: false,
     destroyed: false,
     setHeader: () => undefined,
+    removeHeader: () => undefined,
     end: () => undefined,
     prove: () => undefined,
   };

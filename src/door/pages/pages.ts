@@ -163,6 +163,8 @@ class Pages implements DoorPages {
     if (exchange.headersSent) return exchange.destroy();
     const { status, ...problem } = this.#problemOf(error);
     if (status === 429 || status === 503) exchange.setHeader("retry-after", 2);
+    // A browser would save the refusal under the file's name.
+    exchange.removeHeader("content-disposition");
     sendJson(exchange, problem, status);
   }
 

@@ -5,7 +5,7 @@ import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
 import { hasConditions, isRangeUsable, judgeConditions, wantsWhole } from "./conditions.ts";
 import { httpDate } from "./date-text.ts";
-import { type DavExchange, versionIn } from "./exchange.ts";
+import { type DavExchange, type HttpResponse, versionIn } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
 import { sendParts } from "./outlet.ts";
 import type { DavResource, Fetched } from "./resource.ts";
@@ -39,10 +39,20 @@ const GET_VERSIONS = 2;
 
 /** Answers a GET or a HEAD, with ranges and conditions; once more where the file is replaced meanwhile. */
 export async function answerGet(exchange: DavExchange): Promise<void> {
-  const { response } = exchange;
+  await answerNewest(exchange.response, () => answerVersion(exchange));
+}
+
+/**
+ * Answers with the version that is there, and once more where that has gone before its first byte. Rejects as `answer`
+ * does, which throws ETAG_MISMATCH then; with 503 where each goes.
+ */
+export async function answerNewest(
+  response: Pick<HttpResponse, "headersSent" | "removeHeader">,
+  answer: () => Promise<void>,
+): Promise<void> {
   for (let version = 1; version <= GET_VERSIONS; version++) {
     try {
-      return await answerVersion(exchange);
+      return await answer();
     } catch (error) {
       if (!isGroveError(error, "ETAG_MISMATCH") || response.headersSent) throw error;
       for (const name of VERSION_HEADERS) response.removeHeader(name);
