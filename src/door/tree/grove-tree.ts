@@ -24,7 +24,7 @@ import type {
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { storedProperty } from "#door/webdav/stored-xml.ts";
 import { XmlRoom } from "#door/webdav/xml-text.ts";
-import { type Attr, Kind } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { type Attr, Kind, OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { GetPropertiesResponse, LockInfo } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { pulled, sendVersion } from "./downloads.ts";
 import { KnownShares } from "./known-shares.ts";
@@ -38,6 +38,9 @@ import { fetchFile } from "./small-files.ts";
 import { takeLock } from "./take-lock.ts";
 import { wayEntries } from "./way-entries.ts";
 import { createFile, writeFile } from "./write-file.ts";
+
+/** What a copy expects where nothing is. */
+const NEW: Versions = { onConflict: OnConflict.FAIL, ifMatch: "", targetIfMatch: "" };
 
 /** Names that a folder of the door may take. */
 const FOLDER_NAMES_MAX = 9;
@@ -146,12 +149,12 @@ export class GroveTree implements DavTree {
       const isShallow = attr.kind === Kind.DIRECTORY && !isDeep;
       const coming = { cluster: this.#person.cluster, source: attr, target: { ...wanted, place }, terms };
       if (isShallow || source.root !== place.root) {
-        const copyTo = async (at: readonly string[]): Promise<void> =>
+        const copyTo = async (at: readonly string[], versions?: Versions): Promise<void> =>
           isShallow
             ? await this.#copyFolder(path, at, tokens)
-            : await this.#copyBetween(path, at, attr, tokens);
+            : await this.#copyBetween(path, at, attr, tokens, versions);
         const copyAs = (name: string): Promise<void> => copyTo([...to.slice(0, -1), name]);
-        return await putInPlace({ ...coming, act: () => copyTo(to), copyAs });
+        return await putInPlace({ ...coming, act: (versions) => copyTo(to, versions), copyAs });
       }
       const act = async (versions: Versions): Promise<void> => {
         const request = { root: source.root, path: source.path, targetPath: place.path, ...versions };
@@ -284,13 +287,16 @@ export class GroveTree implements DavTree {
     to: readonly string[],
     attr: Attr,
     tokens: SubmittedTokens,
+    { onConflict, targetIfMatch }: Versions = NEW,
   ): Promise<void> {
     if (attr.kind === Kind.FILE) {
       const size = Number(attr.size);
-      const wish = { size, ifMatch: undefined, mustBeNew: true, changedMs: Number(attr.mtimeMs) };
+      const mustBeNew = onConflict === OnConflict.FAIL;
+      const ifMatch = targetIfMatch === "" ? undefined : targetIfMatch;
+      const wish = { size, ifMatch, mustBeNew, isThere: !mustBeNew, changedMs: Number(attr.mtimeMs) };
       const body = pulled((take) => this.read(path, attr.etag, { start: 0, end: size }, take));
       await this.write(to, body, wish, tokens);
-      await this.#copyProperties(path, to, tokens);
+      await this.#copyProperties(path, to, tokens, !mustBeNew);
       return;
     }
     await this.#copyFolder(path, to, tokens);
@@ -310,9 +316,13 @@ export class GroveTree implements DavTree {
     path: readonly string[],
     to: readonly string[],
     tokens: SubmittedTokens,
+    isReplaced = false,
   ): Promise<void> {
-    const properties = await this.properties(path);
-    const changes = properties.map((property) => ({ kind: "set", property }) as const);
+    const former = isReplaced ? await this.properties(to) : [];
+    const changes = [
+      ...former.map(({ namespace, name }) => ({ kind: "remove", namespace, name }) as const),
+      ...(await this.properties(path)).map((property) => ({ kind: "set", property }) as const),
+    ];
     if (changes.length > 0) await this.changeProperties(to, changes, tokens);
   }
 

@@ -33,21 +33,18 @@ export async function putInPlace(coming: Coming): Promise<void> {
   const { ifMatch = "" } = terms;
   const present = mayReplace ? await attrIfThere(cluster, place) : undefined;
   if (present === undefined) return await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch });
-  if (copyAs !== undefined) return await copyBeside(coming, present, copyAs);
   const isFileForFile = present.kind === Kind.FILE && source.kind === Kind.FILE;
+  const mayRemove = present.myPermissions.includes(Perm.DELETE);
+  if (copyAs !== undefined && mayRemove) return await copyBeside(coming, copyAs);
+  // Who may not remove what is there could not remove a copy beside it either, but may write over a file.
+  if (copyAs !== undefined && !isFileForFile) {
+    throw new GroveError("NOT_OWNER", "permission denied: only the owner may replace a folder, or by one");
+  }
   await act({ onConflict: isFileForFile ? OnConflict.REPLACE : OnConflict.TRASH, ifMatch, targetIfMatch });
 }
 
 /** What is there stays as it is until the copy is whole. */
-async function copyBeside(
-  coming: Coming,
-  present: Attr,
-  copyAs: (name: string) => Promise<void>,
-): Promise<void> {
-  // Who may not remove what is there could not remove the copy either.
-  if (!present.myPermissions.includes(Perm.DELETE)) {
-    throw new GroveError("NOT_OWNER", "permission denied: only the owner may replace this");
-  }
+async function copyBeside(coming: Coming, copyAs: (name: string) => Promise<void>): Promise<void> {
   const { place, ifMatch: targetIfMatch = "" } = coming.target;
   const { root, path } = place;
   const name = `.grove-copy-${randomBytes(8).toString("hex")}`;
