@@ -77,6 +77,19 @@ test("a refusal before a file's first byte is a page, and no file", async (t) =>
   assert.match(await answer.text(), /used up/u);
 });
 
+test("who sends a file that is too large for a link is told of the file, and not that nothing goes any more", async (t) => {
+  const large = new GroveError("NOT_SHARED", "too large", { metadata: { link: "too-large" } });
+  const { facts, release } = visitorOf("");
+  const drop = (): Promise<void> => Promise.reject(large);
+  const visitor = { facts: { ...facts, isDrop: true }, release, drop } as unknown as LinkVisitor;
+  const door = await startTestDoor({ visitors: { open: async () => visitor } });
+  t.after(() => door.stop());
+  const order = { method: "PUT", headers: { cookie: COOKIE }, body: "text" };
+  const answer = await fetch(`http://${door.host}/l/${ID}/a.txt`, order);
+  assert.equal(answer.status, 413);
+  assert.match(await answer.text(), /send a smaller one/u);
+});
+
 test("in place of a file whose link wants a password stands its form, and not as a success", async (t) => {
   const asks = new GroveError("TOKEN_REJECTED", "it has a password", { metadata: { link: "password" } });
   const door = await startTestDoor({ visitors: { open: () => Promise.reject(asks) } });

@@ -245,6 +245,9 @@ export class LinkSite {
     if (error.metadata["link"] === "used-up") {
       return { status: 410, title: "This link is used up", text: USED_UP };
     }
+    if (error.metadata["link"] === "too-large") {
+      return { status: 413, title: "This file is too large", text: TOO_LARGE };
+    }
     const text = SENTENCES.get(error.code) ?? error.message;
     return { status: DAV_STATUS[error.code].status, title: "That did not work", text };
   }
@@ -253,6 +256,8 @@ export class LinkSite {
 const ENDED =
   "It may have ended, or its file is gone. Open it again from where you got it, or ask who gave it to you.";
 const USED_UP = "It allows no more. Ask who gave it to you for another.";
+const TOO_LARGE =
+  "This link takes no file of that size any more: send a smaller one, or ask for another link.";
 const SENTENCES: ReadonlyMap<string, string> = new Map([
   ["QUOTA_EXCEEDED", "there is no room for it at the moment; ask who gave you the link"],
   ["NOT_SHARED", "this link does not let you do that"],

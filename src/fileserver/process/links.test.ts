@@ -305,10 +305,12 @@ test("what is dropped never replaces, is not seen again, and keeps to the limits
   );
   // A failed one counts for nothing; more bytes or files than allowed are refused before they come.
   assert.equal(await reasonOf(visitor.drop("a/b", DATA)), "BAD_NAME");
-  assert.equal(await reasonOf(visitor.drop("big", Buffer.alloc(87))), "NOT_SHARED");
+  const big = await refusal(visitor.drop("big", Buffer.alloc(87)));
+  assert.equal(big.message, "this file is larger than what this link still takes");
   await visitor.drop("h", Buffer.alloc(86));
   await visitor.drop("empty", Buffer.alloc(0));
-  assert.equal(await reasonOf(visitor.drop("more", Buffer.alloc(0))), "NOT_SHARED");
+  const more = await refusal(visitor.drop("more", Buffer.alloc(0)));
+  assert.equal(more.message, "this link is used up: it allows no more");
   const link = (await alice.call.listLinks({ path: "/" })).links[0];
   assert.deepEqual([link?.bytes, link?.files], [100n, 4n]);
 });

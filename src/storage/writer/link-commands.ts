@@ -87,10 +87,13 @@ export class LinkCommands {
     this.#links.addDownload(id, recent);
   }
 
-  /** Counts a file before it is dropped. Throws NOT_SHARED where the link takes no more. */
+  /** Counts a file before it is dropped. Throws NOT_SHARED where the link takes no more, or not so much. */
   #claimDrop({ owner, id, bytes, nowMs }: ClaimDropCommand): void {
     const counts = this.#open(this.#ledger.root(owner), id, "drop", nowMs);
-    if (counts.files >= counts.maxFiles || counts.bytes + bytes > counts.maxBytes) throw usedUp();
+    if (counts.files >= counts.maxFiles) throw usedUp();
+    if (counts.bytes + bytes > counts.maxBytes) {
+      throw counts.bytes < counts.maxBytes ? tooLarge() : usedUp();
+    }
     this.#links.addDrop(id, bytes, 1);
   }
 
@@ -112,5 +115,12 @@ export class LinkCommands {
 function usedUp(): GroveError {
   return new GroveError("NOT_SHARED", "this link is used up: it allows no more", {
     metadata: { link: "used-up" },
+  });
+}
+
+/** How much it still takes is not said: visitors are told no figures. */
+function tooLarge(): GroveError {
+  return new GroveError("NOT_SHARED", "this file is larger than what this link still takes", {
+    metadata: { link: "too-large" },
   });
 }
