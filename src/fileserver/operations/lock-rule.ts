@@ -16,13 +16,20 @@ export type TokenBearer = Pick<Caller, "credential" | "identity" | "lockTokens">
 /** True for a user's credential that was revoked, or one that has shown nothing since a wall time that counts. */
 export type HasEnded = (credential: string, username: string, shownMs: number) => boolean;
 
+/** Who changes what, and the locks of its root. */
+interface Judged {
+  readonly caller: TokenBearer;
+  readonly reached: Reached;
+  readonly locks: readonly HeldLock[];
+}
+
 /** Judges changes by the locks of their root. */
 export class LockRule {
   readonly #locks: LockStorage;
-  readonly #access: Pick<Access, "mayStillHold">;
+  readonly #access: Pick<Access, "mayRead" | "mayStillHold">;
   readonly #hasEnded: HasEnded;
 
-  constructor(locks: LockStorage, access: Pick<Access, "mayStillHold">, hasEnded: HasEnded) {
+  constructor(locks: LockStorage, access: Pick<Access, "mayRead" | "mayStillHold">, hasEnded: HasEnded) {
     this.#locks = locks;
     this.#access = access;
     this.#hasEnded = hasEnded;
@@ -52,22 +59,18 @@ export class LockRule {
     // What is missing will be an entry of the deepest directory that exists.
     if (touched === "entries" && !isMissing) ids.pop();
     const names = reached.names.slice(0, ids.length - 1);
-    this.#requireAt(caller, locks, ids, names);
+    const judged = { caller, reached, locks };
+    this.#requireAt(judged, ids, names);
     if (touched !== "tree" || isMissing) return;
     for (const { inodeId } of locks) {
       const below = this.#locks.namesBelow(inodeId, reached.last.id);
       if (below === undefined || below.length === 0) continue;
-      this.#requireAt(caller, locks, [...ids, inodeId], [...names, ...below]);
+      this.#requireAt(judged, [...ids, inodeId], [...names, ...below]);
     }
   }
 
   /** Of the locks that cover the last of these inodes, with these names, the caller must hold one. */
-  #requireAt(
-    caller: TokenBearer,
-    locks: readonly HeldLock[],
-    ids: readonly InodeId[],
-    names: readonly string[],
-  ): void {
+  #requireAt({ caller, reached, locks }: Judged, ids: readonly InodeId[], names: readonly string[]): void {
     const last = ids.at(-1);
     const covering = locks.filter(
       ({ inodeId, isDeep }) => inodeId === last || (isDeep && ids.includes(inodeId)),
@@ -76,8 +79,10 @@ export class LockRule {
     if (first === undefined || covering.some((lock) => isHeldBy(lock, caller))) return;
     const depth = ids.indexOf(first.inodeId);
     const locked = depth === ids.length - 1 ? names : names.slice(0, depth);
+    // A part that the caller was taken out of stays hidden.
+    const isShown = reached.isOwner || this.#access.mayRead(caller.identity, reached.owner, locked);
     throw new GroveError("LOCKED", `locked by ${first.username}`, {
-      metadata: { locked_by: first.username, locked_path: joinPath(locked) },
+      metadata: { locked_by: first.username, ...(isShown ? { locked_path: joinPath(locked) } : {}) },
     });
   }
 }

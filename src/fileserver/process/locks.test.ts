@@ -166,6 +166,21 @@ test("a refusal says where the lock lies, and a listing shows what lies below", 
   );
 });
 
+test("a refusal names no place that its caller was taken out of", async () => {
+  await alice.call.unshare({ path: "/d/sub/g", user: bob.email });
+  await alice.call.lock({ path: "/d/sub/g" });
+  const rename = (user: TestUser) => user.call.rename({ root: ALICE, path: "/d/sub", targetPath: "/d/new" });
+  for (const [user, isTold] of [
+    [alice, true],
+    [bob, false],
+  ] as const) {
+    const { reason, error } = await refusal(rename(user));
+    assert.equal(reason, "LOCKED");
+    const told = error.details.some(({ value }) => Buffer.from(value).includes("/d/sub/g"));
+    assert.equal(told, isTold, user.email);
+  }
+});
+
 test("a lock outlives a restart of the node", async () => {
   const { token } = await bob.call.lock({ root: ALICE, path: "/d/f" });
   await node.node.stop();
