@@ -72,3 +72,32 @@ test("who is shared a folder copies an own file over one in it, and no folder, s
   await alice.lock(["team", "f"], wish, []);
   assert.equal(await codeOf(bob.copy(["mine"], over, true, { tokens: [] })), "LOCKED");
 });
+
+test("a folder that does not fit when it is copied from another's root leaves nothing, and no half of it", async (t) => {
+  const { node, tree } = await startTreeNode(t, { env: { SVC_ADMIN_EMAIL: "administrator@example.com" } });
+  const owner = await node.signIn(ALICE);
+  await owner.call.createDirectory({ path: "/team" });
+  for (const path of ["/team/1", "/team/2"]) {
+    await owner.call.createFile({ path, data: Buffer.alloc(INLINE_FILE_MAX_BYTES) });
+  }
+  await owner.call.share({ path: "/team", user: BOB });
+  await node.signIn(BOB);
+  const administrator = await node.signIn("administrator@example.com");
+  const bob = tree(BOB, [{ owner: ALICE, path: "/team" }]);
+  const copy = (): Promise<void> => {
+    const target = { to: ["mine"], mayReplace: true };
+    return bob.copy(["Shared with me", ALICE, "team"], target, true, { tokens: [] });
+  };
+  for (const [files, refusal, names, used] of [
+    [1, "QUOTA_EXCEEDED", ["Shared with me"], 0],
+    [2, "none", ["mine", "Shared with me"], 2 * INLINE_FILE_MAX_BYTES],
+  ] as const) {
+    const quotaBytes = BigInt(files * INLINE_FILE_MAX_BYTES + 100);
+    await administrator.call.setQuota({ username: BOB, quotaBytes });
+    assert.equal(await codeOf(copy()), refusal);
+    const there: (string | undefined)[] = [];
+    for await (const page of bob.list([])) there.push(...page.map(({ path }) => path.at(-1)));
+    assert.deepEqual(there, names);
+    assert.equal((await bob.quota([]))?.used, used);
+  }
+});

@@ -1,6 +1,7 @@
 // Copies and moves to where something may be: what is there makes way in the last step (RFC 4918, section 9.8.4).
 import { randomBytes } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
+import { joinPath, splitPath } from "#base/names.ts";
 import { type Cluster, ONCE, type Server } from "#client/connection/cluster.ts";
 import { attrIfThere } from "#client/connection/listing.ts";
 import type { ChangeTerms, DavTarget } from "#door/webdav/resource.ts";
@@ -32,10 +33,16 @@ export async function putInPlace(coming: Coming): Promise<void> {
   const { place, mayReplace, ifMatch: targetIfMatch = "" } = target;
   const { ifMatch = "" } = terms;
   const present = mayReplace ? await attrIfThere(cluster, place) : undefined;
-  if (present === undefined) return await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch });
+  if (present === undefined) {
+    const isFolder = source.kind === Kind.DIRECTORY;
+    // Half a folder under its own name would look like a whole one.
+    if (copyAs !== undefined && isFolder && (await mayRemoveIn(coming)))
+      return await copyBeside(coming, copyAs, OnConflict.FAIL);
+    return await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch });
+  }
   const isFileForFile = present.kind === Kind.FILE && source.kind === Kind.FILE;
   const mayRemove = present.myPermissions.includes(Perm.DELETE);
-  if (copyAs !== undefined && mayRemove) return await copyBeside(coming, copyAs);
+  if (copyAs !== undefined && mayRemove) return await copyBeside(coming, copyAs, OnConflict.TRASH);
   // Who may not remove what is there could not remove a copy beside it either, but may write over a file.
   if (copyAs !== undefined && !isFileForFile) {
     throw new GroveError("NOT_OWNER", "permission denied: only the owner may replace a folder, or by one");
@@ -43,15 +50,26 @@ export async function putInPlace(coming: Coming): Promise<void> {
   await act({ onConflict: isFileForFile ? OnConflict.REPLACE : OnConflict.TRASH, ifMatch, targetIfMatch });
 }
 
-/** What is there stays as it is until the copy is whole. */
-async function copyBeside(coming: Coming, copyAs: (name: string) => Promise<void>): Promise<void> {
+/** True where a copy that has failed could be removed again. */
+async function mayRemoveIn({ cluster, target }: Coming): Promise<boolean> {
+  const { root, path } = target.place;
+  const folder = await attrIfThere(cluster, { root, path: joinPath(splitPath(path).slice(0, -1)) });
+  return folder?.myPermissions.includes(Perm.DELETE) === true;
+}
+
+/** What is there, or nothing, stays as it is until the copy is whole. */
+async function copyBeside(
+  coming: Coming,
+  copyAs: (name: string) => Promise<void>,
+  onConflict: OnConflict,
+): Promise<void> {
   const { place, ifMatch: targetIfMatch = "" } = coming.target;
   const { root, path } = place;
   const name = `.grove-copy-${randomBytes(8).toString("hex")}`;
   const copied = path.slice(0, path.lastIndexOf("/") + 1) + name;
   try {
     await copyAs(name);
-    const request = { root, path: copied, targetPath: path, onConflict: OnConflict.TRASH, targetIfMatch };
+    const request = { root, path: copied, targetPath: path, onConflict, targetIfMatch };
     await onServer(coming, (server) => server.files.rename(request, server.unary));
   } catch (error) {
     await onServer(coming, (server) =>
