@@ -49,7 +49,7 @@ test("a refusal names who holds the lock and the command that ends it; after it 
     await client.run(import("./mv-command.ts"), ["/docs/the plan.odt", "/docs/b"]),
   ]) {
     assert.notEqual(result.code, 0);
-    assert.match(result.err, /locked by bob@example\.com/u);
+    assert.match(result.err, /\/docs\/the plan\.odt: locked by bob@example\.com/u);
     assert.match(result.err, /grove unlock --break '\/docs\/the plan\.odt'/u);
   }
   const why = await client.run(import("./why-command.ts"), ["/docs/the plan.odt", "write"]);

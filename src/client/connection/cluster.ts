@@ -206,7 +206,7 @@ export class Cluster {
     }
   }
 
-  /** The same for an operation on one path, which a refusal then names. */
+  /** The same for an operation on one path, which a refusal then names; one because of a lock names what is locked. */
   async runAt<T>(
     place: RemotePath,
     patience: RetryPolicy,
@@ -218,7 +218,10 @@ export class Cluster {
       if (!isGroveError(error, ...PATH_CODES, ...SPACE_CODES)) throw error;
       const path = formatRemotePath(place);
       const isNamed = SPACE_CODES.includes(error.code) || error.message.includes(path);
-      const message = isNamed ? error.message : `${path}: ${error.message}`;
+      // A lock may lie above or below, or where something is moved to.
+      const { locked_path: locked = place.path } = error.metadata;
+      const named = formatRemotePath({ root: place.root, path: locked });
+      const message = isNamed ? error.message : `${named}: ${error.message}`;
       throw new GroveError(error.code, message, { metadata: { ...error.metadata, path }, cause: error });
     }
   }
