@@ -88,7 +88,14 @@ test("files without their identity or database are refused, never taken for an e
   renameSync(path("away"), path("identity.json"));
   await assert.rejects(openTestStorage(directory), refusedBecause(/inodes\.db is missing/));
   assert.equal(existsSync(path("inodes.db")), false);
+  writeFileSync(path("inodes.db"), "");
+  await assert.rejects(openTestStorage(directory), refusedBecause(/inodes\.db is empty.*from a backup/));
+  writeFileSync(path("inodes.db"), "no database".repeat(1_000));
+  await assert.rejects(openTestStorage(directory), refusedBecause(/damaged: restore the newest backup/));
   renameSync(path("away.db"), path("inodes.db"));
+  renameSync(path("chunks"), path("away"));
+  await assert.rejects(openTestStorage(directory), refusedBecause(/chunks is missing.*mount its disk/));
+  renameSync(path("away"), path("chunks"));
   writeFileSync(path("identity.json"), '{"schema":1');
   await assert.rejects(openTestStorage(directory), refusedBecause(/damaged/));
   for (const strange of [

@@ -1,5 +1,5 @@
 // Opens a data directory as Storage: SQLite and chunk files behind one writer, with synchronous reads.
-import { existsSync, renameSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -7,6 +7,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { openDataDirectory } from "#storage/metadata/data-directory.ts";
+import { isDatabaseDamaged, isDatabaseUnwritable } from "#storage/metadata/sqlite-errors.ts";
 import { LocalStorage } from "./local-storage.ts";
 
 /** Size of the ballast, which removals use on a full disk. */
@@ -15,6 +16,8 @@ const STORAGE_BALLAST_BYTES = 16_777_216;
 const BALLAST_FILE = "ballast";
 /** Name of that file in Grove 0.1.0. */
 const BALLAST_FILE_BEFORE = "slack";
+/** Free space below which the ballast makes room for a start: SQLite needs some before its first read. */
+const START_ROOM_BYTES = 1_048_576;
 
 /** Options of storage. */
 export interface OpenStorageOptions {
@@ -33,7 +36,8 @@ export interface OpenStorageOptions {
  */
 export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
   const { directory, logger } = options;
-  const data = await openDataDirectory(directory, options).catch((error: unknown) => {
+  const onLocked = (): void => makeRoomForStart(directory);
+  const data = await openDataDirectory(directory, { ...options, onLocked }).catch((error: unknown) => {
     throw notOpened(directory, error);
   });
   try {
@@ -66,9 +70,27 @@ function takeBallastOver(directory: string): string {
   return path;
 }
 
+/** On a full disk the ballast goes before the database is opened. */
+function makeRoomForStart(directory: string): void {
+  const { bavail, bsize } = statfsSync(directory);
+  if (bavail * bsize < START_ROOM_BYTES) rmSync(takeBallastOver(directory), { force: true });
+}
+
 function notOpened(directory: string, error: unknown): GroveError {
   if (error instanceof GroveError) return error;
-  return new GroveError("STORAGE_FAILED", `${directory} cannot be opened: ${errorText(error)}`, {
+  return new GroveError("STORAGE_FAILED", `${directory} cannot be opened: ${whyNotOpened(error)}`, {
     cause: error,
   });
+}
+
+/** The error with what to do, where the cause is the disk's or the database's. */
+function whyNotOpened(error: unknown): string {
+  const text = errorText(error);
+  if (isDatabaseDamaged(error)) {
+    return `${text}. Its database is damaged: restore the newest backup to another folder ('grove backup restore'), and keep this one`;
+  }
+  if (isDatabaseUnwritable(error)) {
+    return `${text}. The disk must be mounted for writing ('findmnt -T'), and every file in it be this user's`;
+  }
+  return text;
 }

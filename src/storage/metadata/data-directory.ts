@@ -59,17 +59,18 @@ export interface DataDirectory {
 }
 
 /**
- * Locks and opens a data directory; makes it when it is missing or empty. Throws STORAGE_FAILED with advice
- * in the text when another process holds it (A-19). Throws it also when identity or database is missing
- * beside stored files, or the two do not match (A-20).
+ * Locks and opens a data directory; makes it when it is missing or empty. `onLocked` is called before the
+ * database is opened. Throws DATA_IN_USE when another process holds it (A-19), and STORAGE_FAILED with advice
+ * when identity, database or chunks are missing beside stored files, or do not match (A-20).
  */
 export async function openDataDirectory(
   path: string,
-  deps: { clock: Pick<Clock, "wallMs">; random: Random },
+  deps: { clock: Pick<Clock, "wallMs">; random: Random; onLocked?: () => void },
 ): Promise<DataDirectory> {
   makePrivateDirectory(path);
   const release = lockDataDirectory(path);
   try {
+    deps.onLocked?.();
     const identity = readIdentity(path);
     if (identity === undefined) return await makeDataDirectory(path, deps, release);
     const databasePath = join(path, DATABASE_FILE);
@@ -85,8 +86,14 @@ export async function openDataDirectory(
         `${databasePath} is missing: ${path} belongs to data ${identity}, but its database is gone. Restore it from a backup, or name an empty directory`,
       );
     }
+    if (!existsSync(join(path, CHUNKS_DIRECTORY))) {
+      throw new GroveError(
+        "STORAGE_FAILED",
+        `${join(path, CHUNKS_DIRECTORY)} is missing, and with it the bytes of the files: mount its disk, or restore the directory from a backup`,
+      );
+    }
     makeChunkDirectories(path);
-    const opened = bringUpToDate(path, databasePath, identity);
+    const opened = bringUpToDate(path, databasePath, { dataId: identity, isNew: false });
     return { path, databasePath, dataId: identity, ...opened, release };
   } catch (error) {
     release();
@@ -157,7 +164,7 @@ async function makeDataDirectory(
   const dataId = interrupted ?? ulid(deps.clock, deps.random);
   makeChunkDirectories(path);
   closeSync(openSync(databasePath, "a", 0o600));
-  const opened = bringUpToDate(path, databasePath, dataId);
+  const opened = bringUpToDate(path, databasePath, { dataId, isNew: true });
   syncDirectoryNow(path);
   // Written last: its presence shows that everything else is complete.
   const identity = { schema: IDENTITY_SCHEMA, data_id: dataId, created_at_ms: deps.clock.wallMs() };
@@ -186,7 +193,7 @@ function emptyDatabaseIdentity(databasePath: string): string | undefined {
 function bringUpToDate(
   path: string,
   databasePath: string,
-  dataId: string,
+  { dataId, isNew }: { readonly dataId: string; readonly isNew: boolean },
 ): Pick<DataDirectory, "recovery" | "upgrade"> {
   const db = openWriter(databasePath);
   let recovery: Recovery;
@@ -194,6 +201,12 @@ function bringUpToDate(
   try {
     refuseForeignSchema(db, databasePath);
     const from = schemaVersionOf(db);
+    if (from === 0 && !isNew) {
+      throw new GroveError(
+        "STORAGE_FAILED",
+        `${databasePath} is empty, although ${path} belongs to data ${dataId}: restore it from a backup, or name an empty directory`,
+      );
+    }
     if (from > 0 && from < SCHEMA_VERSION) {
       upgrade = { from, to: SCHEMA_VERSION, copy: copyBeforeUpgrade(db, databasePath, from) };
     }

@@ -7,9 +7,13 @@ import { lacksDescriptors } from "#storage/chunks/lacks-descriptors.ts";
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_NOMEM = 7;
+const SQLITE_READONLY = 8;
+const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
 const SQLITE_TOOBIG = 18;
 const SQLITE_CONSTRAINT = 19;
+const SQLITE_NOTADB = 26;
 /**
  * Refusals of one statement that leave the database as it was; any other SQLite error means a broken store.
  */
@@ -49,6 +53,18 @@ export function isDatabaseFull(error: unknown): boolean {
 export function isDatabaseBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+/** True when the database's content is damaged, beyond its disk. */
+export function isDatabaseDamaged(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
+
+/** True when the filesystem lets this process not write the database or make its files. */
+export function isDatabaseUnwritable(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_READONLY || code === SQLITE_CANTOPEN;
 }
 
 /** The refusal of a change without disk space. */

@@ -213,8 +213,8 @@ export class Writer {
       if (present?.size !== bytes) writeFileSync(path, new Uint8Array(bytes), { mode: 0o600 });
       this.#isBallastSpent = false;
     } catch {
-      // No space for it now: the rest belongs to the users.
-      rmSync(path, { force: true });
+      // No space for it now: what is left is for commands that free some.
+      this.#giveUpBallast();
     }
   }
 
