@@ -195,7 +195,7 @@ test("a second one on the same store, and flags that make no sense, end with a s
   );
   await fails(
     1,
-    /metaserver: cannot read \/nope\.crt/,
+    /metaserver: cannot read \/nope\.crt \(it is missing\)/,
     "-tls_cert",
     "/nope.crt",
     "-tls_key",

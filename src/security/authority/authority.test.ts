@@ -125,7 +125,7 @@ test("two nodes of the cluster trust each other over TLS, and a foreign authorit
   }
 });
 
-test("a folder with a lost, foreign or readable key is refused", async () => {
+test("a folder with a lost, foreign, readable or damaged key, or a damaged certificate, is refused", async () => {
   const folder = temporaryFolder();
   await loadOrCreateAuthority(folder, { clock: systemClock });
   const key = join(folder, "ca.key");
@@ -138,6 +138,11 @@ test("a folder with a lost, foreign or readable key is refused", async () => {
   await assert.rejects(loadOrCreateAuthority(folder, { clock: systemClock }), isBadArgument);
   await writeFile(key, other.keyPem, { mode: 0o600 });
   await assert.rejects(loadOrCreateAuthority(folder, { clock: systemClock }), /is not the key of/);
+  for (const name of ["ca.key", "ca.crt"]) {
+    await writeFile(join(folder, name), other.keyPem.slice(0, 100), { mode: 0o600 });
+    const why = new RegExp(`${name} is damaged: put it back`);
+    await assert.rejects(loadOrCreateAuthority(folder, { clock: systemClock }), why);
+  }
 });
 
 test("an expired authority is refused, and one whose making was cut short is made anew", async () => {

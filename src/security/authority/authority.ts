@@ -156,9 +156,9 @@ function open(
 ): Authority {
   const { certificatePem, keyPem } = pems;
   const { certificatePath, keyPath } = pathsIn(folder);
-  const certificate = new X509Certificate(certificatePem);
+  const certificate = parsed(certificatePath, () => new X509Certificate(certificatePem));
   const notAfterWallMs = certificate.validToDate.getTime();
-  if (!createPublicKey(createPrivateKey(keyPem)).equals(certificate.publicKey)) {
+  if (!parsed(keyPath, () => createPublicKey(createPrivateKey(keyPem))).equals(certificate.publicKey)) {
     throw new GroveError("BAD_ARGUMENT", `${keyPath} is not the key of ${certificatePath}`);
   }
   if (notAfterWallMs <= deps.clock.wallMs()) {
@@ -209,6 +209,20 @@ function open(
     signDoorCertificate,
     issueDoorCertificate: (id) => withNewKey((key) => signDoorCertificate(key, id)),
   };
+}
+
+function parsed<T>(path: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      `${path} is damaged: put it back from the copy that you keep of it`,
+      {
+        cause,
+      },
+    );
+  }
 }
 
 async function writeAuthorityCertificate(path: string, keys: KeyPair, deps: AuthorityDeps): Promise<void> {

@@ -20,7 +20,10 @@ export async function readClusterId(folder: string): Promise<string | undefined>
   });
   const clusterId = text?.trim();
   if (clusterId === undefined || FORM.test(clusterId)) return clusterId;
-  throw new GroveError("CORRUPT", `${path} does not hold a cluster id`);
+  throw new GroveError(
+    "CORRUPT",
+    `${path} does not hold a cluster id: copy that file from the data folder of another server of the cluster`,
+  );
 }
 
 /** The file of a folder. */

@@ -99,7 +99,9 @@ export async function readPem(path: string): Promise<string> {
     const text = await readFile(path, "utf8");
     if (text.includes("-----BEGIN ")) return text;
   } catch (cause) {
-    throw new GroveError("BAD_ARGUMENT", `cannot read ${path}`, { cause });
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    const why = { ENOENT: "it is missing", EACCES: "this user may not" }[code] ?? code;
+    throw new GroveError("BAD_ARGUMENT", `cannot read ${path} (${why})`, { cause });
   }
   throw new GroveError("BAD_ARGUMENT", `${path} holds no PEM text`);
 }
