@@ -32,6 +32,7 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import { readPem } from "#security/authority/tls-material.ts";
 import { API_OPERATOR_RATE, API_VISITOR_RATE, startConsole } from "./console.ts";
+import { followFiles } from "./follow-files.ts";
 import { type OwnCertificate, openOwnCertificate, tlsOptions } from "./own-certificate.ts";
 import { passwordCommand } from "./password-command.ts";
 
@@ -217,9 +218,16 @@ async function start(
   const notices =
     flags.notices === undefined ? undefined : await readNotificationSettings(flags.notices, env);
   makePrivateFolder(dataFolder);
-  const directory = await openDirectoryReader(url, { clock: systemClock });
   const metricsToken = env["SVC_METRICS_TOKEN"] || undefined;
+  const people = await operatorPeople(flags, env);
+  const ssh = await sshOptions(flags);
+  // What stays open comes last: a start that fails with it open would never end.
   const certificate = await ownCertificate(flags, log);
+  const failed = async (error: unknown): Promise<never> => {
+    await certificate?.close();
+    throw error;
+  };
+  const directory = await openDirectoryReader(url, { clock: systemClock }).catch(failed);
   const console = await startConsole({
     listen: flags.listen,
     ...tlsOptions(certificate),
@@ -236,37 +244,19 @@ async function start(
     ...(metricsToken === undefined ? {} : { metricsToken }),
     ...(nodeAuthority === undefined ? {} : { nodeAuthority }),
     ...(notices === undefined ? {} : { notices }),
-    ...(await operatorPeople(flags, env)),
-    ssh: await sshOptions(flags),
+    ...people,
+    ssh,
     rates: ratesOf(flags),
     clock: systemClock,
     random: systemRandom,
     log,
-  }).catch(async (error: unknown) => {
-    await certificate?.close();
-    throw error;
-  });
+  }).catch(failed);
   warnOfGaps(flags, password, log);
   log.info("serving", { version: VERSION, url: console.url });
   process.stdout.write(`grove admin: the console is on ${console.url}\n`);
-  const onHangup = (): void => {
-    log.info("reload");
-    void certificate?.reload();
-    void console.reload().catch((error: unknown) => log.error("reload_failed", { error: errorText(error) }));
-  };
-  certificate?.onChange((pair) => console.useCertificate(pair));
-  // It may have changed while the console started.
-  if (certificate !== undefined) console.useCertificate(certificate.current);
-  process.on("SIGHUP", onHangup);
-  return {
-    // A store that failed for good needs a restart, which is up to the service manager.
-    ended: directory.failed.then((error) => Promise.reject(error)),
-    async stop() {
-      process.off("SIGHUP", onHangup);
-      await certificate?.close();
-      await console.stop();
-    },
-  };
+  // A store that failed for good needs a restart, which is up to the service manager.
+  const ended = directory.failed.then((error) => Promise.reject(error));
+  return { ended, stop: followFiles(console, certificate, log) };
 }
 
 function storeOptions(

@@ -1,13 +1,16 @@
 // Tests of the console's certificate: one of somebody else is followed on disk, and none is lost to a bad file.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ManualClock } from "#base/clock.ts";
+import { ManualClock, systemClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { silentLogger } from "#base/log.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { createAuthority } from "#security/authority/authority.ts";
 import { PAIR_LOOK_INTERVAL_MS } from "#security/renewal/followed-pair.ts";
+import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { openOwnCertificate } from "./own-certificate.ts";
@@ -39,4 +42,14 @@ test("a certificate of another authority is taken from its files without a signa
   await until(() => seen.length > 0);
   assert.equal(own.current.cert, seen[0]);
   assert.equal(own.daysLeft(), 89);
+});
+
+test("a console whose certificate cannot be used says so and ends, although it has a store", async () => {
+  const folder = scratchFolder("own-certificate-");
+  const store = `sqlite:${join(folder, "metadata.db")}`;
+  await (await openDirectory(store, { clock: systemClock })).close();
+  const words = [GROVE_ENTRY, "admin", "-data", join(folder, "admin"), "-meta", store, "-tls_cert", "c.crt"];
+  const { status, stderr } = spawnSync(process.execPath, words, { timeout: 60_000, encoding: "utf8" });
+  assert.match(stderr, /HTTPS needs both -tls_cert and -tls_key/);
+  assert.equal(status, 1);
 });
