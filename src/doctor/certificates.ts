@@ -1,11 +1,19 @@
 // Checks certificates: their names, trust, and remaining days.
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { connect } from "node:tls";
 import { DAY_MS } from "#base/duration.ts";
+import { isGroveError } from "#base/errors.ts";
 import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
+import { readTlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
+
+/** How a server gets another certificate. */
+export const RENEW =
+  "New ones come by 'grove node join -again' with a new token, or by 'grove ca renew'; of an authority of your own, from there.";
+
+const NEW_AUTHORITY = "Make a new one in time ('A new authority' in docs/operating.md).";
 
 /** Checks a server's certificate. `ca` is the cluster's authority as PEM; undefined trusts the system's. */
 export function servedCertificateCheck(address: string, ca: string | undefined, wallMs: () => number): Check {
@@ -28,23 +36,15 @@ export function servedCertificateCheck(address: string, ca: string | undefined, 
   };
 }
 
-/** Checks a server's certificate, key and authority files: modes, match, and remaining days. */
-export function certificateFilesCheck(
-  files: { readonly cert: string; readonly key: string; readonly ca: string },
-  wallMs: () => number,
-): Check {
+/** Checks a server's certificate, key and authority files: their modes, remaining days, and what a start asks. */
+export function certificateFilesCheck(files: TlsPaths, wallMs: () => number): Check {
   const name = `certificate ${files.cert}`;
   return {
     name,
     async run() {
-      const [cert, key, ca] = await Promise.all(
-        [files.cert, files.key, files.ca].map((path) => readFile(path)),
-      );
-      const certificate = new X509Certificate(cert ?? "");
-      const authority = new X509Certificate(ca ?? "");
       const findings: Finding[] = [];
-      const { mode } = await stat(files.key);
-      if ((mode & 0o077) !== 0) {
+      const key = await stat(files.key).catch(() => undefined);
+      if (key !== undefined && (key.mode & 0o077) !== 0) {
         findings.push(
           failed(
             name,
@@ -53,21 +53,13 @@ export function certificateFilesCheck(
           ),
         );
       }
-      if (!certificate.checkPrivateKey(createPrivateKey(key ?? ""))) {
-        findings.push(
-          failed(name, `${files.key} is not its key`, "Put the key beside it that it was made with."),
-        );
+      try {
+        const { cert } = await readTlsMaterial(files, { wallMs });
+        findings.push(lifetime(name, new X509Certificate(cert), wallMs()));
+      } catch (error) {
+        if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
+        findings.push(failed(name, error.message, `No server starts with these files. ${RENEW}`));
       }
-      if (!certificate.verify(authority.publicKey)) {
-        findings.push(
-          failed(
-            name,
-            `was not signed by ${files.ca}`,
-            "Take the certificate and the authority of one cluster.",
-          ),
-        );
-      }
-      findings.push(lifetime(name, certificate, wallMs()));
       return findings;
     },
   };
@@ -79,12 +71,12 @@ export function authorityCheck(path: string, wallMs: () => number): Check {
   return {
     name,
     async run() {
-      return [lifetime(name, new X509Certificate(await readFile(path)), wallMs())];
+      return [lifetime(name, new X509Certificate(await readFile(path)), wallMs(), NEW_AUTHORITY)];
     },
   };
 }
 
-function lifetime(name: string, certificate: X509Certificate, nowMs: number): Finding {
+function lifetime(name: string, certificate: X509Certificate, nowMs: number, renewal = RENEW): Finding {
   const daysLeft = Math.floor((certificate.validToDate.getTime() - nowMs) / DAY_MS);
   const until = certificate.validToDate.toISOString().slice(0, 10);
   if (certificate.validFromDate.getTime() > nowMs) {
@@ -95,9 +87,9 @@ function lifetime(name: string, certificate: X509Certificate, nowMs: number): Fi
     );
   }
   if (daysLeft < 0)
-    return failed(name, `has expired on ${until}`, "Renew it, or check the clock of this machine.");
+    return failed(name, `has expired on ${until}`, `Check the clock of this machine. ${renewal}`);
   if (daysLeft < CERTIFICATE_WARNING_DAYS)
-    return warning(name, `has ${daysLeft} days left, until ${until}`, "Renew it.");
+    return warning(name, `has ${daysLeft} days left, until ${until}`, renewal);
   return ok(name, `has ${daysLeft} days left, until ${until}`);
 }
 

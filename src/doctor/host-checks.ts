@@ -10,6 +10,7 @@ import { errorText } from "#base/log.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { parseHostPort } from "#base/node-id.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
+import { RENEW } from "./certificates.ts";
 import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 import { listensBeyondLoopback } from "./listening-sockets.ts";
@@ -208,9 +209,9 @@ function metricsFindings(name: string, body: Readonly<Record<string, unknown>>):
     const certificate = `certificate of ${name}`;
     findings.push(
       daysLeft < 0
-        ? failed(certificate, what, "Renew it.")
+        ? failed(certificate, what, RENEW)
         : daysLeft < 14
-          ? warning(certificate, what, "Renew it.")
+          ? warning(certificate, what, RENEW)
           : ok(certificate, what),
     );
   }
