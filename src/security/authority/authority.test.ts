@@ -179,3 +179,16 @@ test("a node's files are kept while they are good, and replaced when old, for ot
   const foreign = await loadOrCreateAuthority(temporaryFolder(), { clock });
   assert.notEqual(await serial(foreign, { ...request, names: ["localhost"] }), third);
 });
+
+test("of one id's certificates the last one signed is the newest, also where the one before ends later", async () => {
+  const clock = new ManualClock();
+  const folder = temporaryFolder();
+  await loadOrCreateAuthority(folder, { clock });
+  for (const lifetimeMs of [NODE_CERTIFICATE_LIFETIME_MS, 7 * 86_400_000]) {
+    const authority = await loadOrCreateAuthority(folder, { clock, lifetimeMs });
+    const { notAfterWallMs } = await authority.issueNodeCertificate({ id: "n1" });
+    clock.advance(5_000);
+    const [newest] = await authority.issued.list(clock.wallMs());
+    assert.equal(newest?.notAfterWallMs, notAfterWallMs);
+  }
+});

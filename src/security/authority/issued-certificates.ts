@@ -61,7 +61,8 @@ export class IssuedCertificates {
       if (record !== undefined) records.push(record);
     }
     return records.sort((a, b) =>
-      a.id === b.id ? b.notAfterWallMs - a.notAfterWallMs : a.id < b.id ? -1 : 1,
+      // By the beginning: a newer one may end before its predecessor (-cert_days).
+      a.id === b.id ? b.notBeforeWallMs - a.notBeforeWallMs : a.id < b.id ? -1 : 1,
     );
   }
 
