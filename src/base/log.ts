@@ -27,5 +27,11 @@ export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Of several ends that failed: its own message names none of them.
   if (error instanceof SuppressedError) return `${errorText(error.suppressed)}; ${errorText(error.error)}`;
-  return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
+  const { message, cause } = error;
+  if (cause === undefined) return message;
+  // A message that ends with its cause's says it already.
+  const isTold = cause instanceof Error && cause.message !== "" && message.endsWith(cause.message);
+  return isTold
+    ? message.slice(0, -cause.message.length) + errorText(cause)
+    : `${message}: ${errorText(cause)}`;
 }
