@@ -26,7 +26,10 @@ const EXAMPLES: readonly (readonly [line: string, what: string])[] = [
   ['grove user disable dave@example.com --reason "has left"', "on every node, within 5 s"],
   ["grove user enable dave@example.com", "lets dave in again"],
   ["grove user end-sessions dave@example.com", "every device has to sign in again"],
-  ["grove user hand-over dave@example.com --to carol@example.com", "carol reads and writes all of dave's"],
+  [
+    'grove user hand-over dave@example.com --to carol@example.com --reason "has left"',
+    "carol reads and writes all of dave's",
+  ],
   ['grove user remove dave@example.com --reason "has left"', "the files are deleted in 30 days"],
 ];
 

@@ -19,7 +19,7 @@ export async function runCommandLine(
     .configureOutput({
       writeOut: (text) => void output.write(text),
       writeErr: (text) => void error.write(text),
-      outputError: (text, write) => write(refusedLine(name, text, wantsJson(words))),
+      outputError: (text, write) => write(refusedLine(pathOf(command, words), text, wantsJson(words))),
     });
   program.addCommand(command);
   inheritSettings(command, program);
@@ -38,8 +38,15 @@ export function wantsJson(words: readonly string[]): boolean {
   return (end < 0 ? words : words.slice(0, end)).some((word) => word === "--json" || word === "-json");
 }
 
+/** The names of the command and of its subcommands that the words begin with. */
+function pathOf(command: Command, words: readonly string[]): readonly [string, ...string[]] {
+  const [word, ...rest] = words;
+  const next = command.commands.find((child) => child.name() === word);
+  return next === undefined ? [command.name()] : [command.name(), ...pathOf(next, rest)];
+}
+
 /** The parser's error about a command line, as one line of ours with a pointer to the help. */
-function refusedLine(name: string, text: string, isJson: boolean): string {
+function refusedLine(path: readonly [string, ...string[]], text: string, isJson: boolean): string {
   const [first = "", suggestion] = text.trim().split("\n");
   // The message of our own check follows the parser's sentence.
   const what = first
@@ -48,8 +55,8 @@ function refusedLine(name: string, text: string, isJson: boolean): string {
     .replace(/ is invalid\. /, " is invalid: ")
     .replace(/\.$/, "");
   const meant = suggestion === undefined ? "" : ` ${suggestion}`;
-  const hint = `'grove ${name} --help' explains it.`;
-  if (!isJson) return `grove ${name}: ${what}${meant}. ${hint}\n`;
+  const hint = `'grove ${path.join(" ")} --help' explains it.`;
+  if (!isJson) return `grove ${path[0]}: ${what}${meant}. ${hint}\n`;
   const error = { code: "USAGE", reason: null, message: `${what}${meant}.`, hint, metadata: {} };
   return `${JSON.stringify({ error })}\n`;
 }
