@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turnEnd } from "node:timers/promises";
-import { currentRequestId, withRequestId, withRequestIdAtOnce } from "./request-scope.ts";
+import { currentRequestId, withoutRequest, withRequestId, withRequestIdAtOnce } from "./request-scope.ts";
 
 const later = async (): Promise<string | undefined> => {
   await turnEnd();
@@ -42,4 +42,17 @@ test("the inner one counts, whichever kind is in which, and the outer one again 
     return started;
   });
   assert.equal(await inner, "inner-3");
+});
+
+test("the process's own work belongs to no request that has called for it, nor does what it starts", async () => {
+  await withRequestId("outer-3", async () => {
+    const started = withoutRequest(() => {
+      assert.equal(currentRequestId(), undefined);
+      return later();
+    });
+    assert.equal(currentRequestId(), "outer-3");
+    assert.equal(await started, undefined);
+  });
+  const started = withRequestIdAtOnce("instant-2", () => withoutRequest(later));
+  assert.equal(await started, undefined);
 });

@@ -50,7 +50,12 @@ export function withRequestIdAtOnce<T>(id: string | undefined, run: () => T): T 
   return within(new RequestScope(id), run);
 }
 
-function within<T>(scope: RequestScope, run: () => T): T {
+/** Runs a function as the process's own work, also where a request has called for it. */
+export function withoutRequest<T>(run: () => T): T {
+  return within(undefined, () => scopes.exit(run));
+}
+
+function within<T>(scope: RequestScope | undefined, run: () => T): T {
   const before = running;
   running = scope;
   try {

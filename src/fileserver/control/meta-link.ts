@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError } from "#base/errors.ts";
 import { HEARTBEAT_INTERVAL_MS, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { withoutRequest } from "#base/request-scope.ts";
 import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { RootClaim } from "#fileserver/operations/root-provisioner.ts";
 import type { Client } from "#wire/grpc/client.ts";
@@ -245,7 +246,8 @@ export class MetaLink {
   }
 
   async #beat(): Promise<void> {
-    this.#beating = this.#beating.then(() => this.#exchange());
+    // What it brings was decided elsewhere, and not by the request that has called for it.
+    this.#beating = this.#beating.then(() => withoutRequest(() => this.#exchange()));
     await this.#beating;
     if (!this.#isRunning) return;
     const delayMs = this.#intervalMs * (1 + JITTER * (this.#deps.random() * 2 - 1));

@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { REQUEST_ID_HEADER, withRequestId } from "#base/request-scope.ts";
 import { createLogger, type ProcessLogger } from "#os/logger.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
+import { hurriedClock } from "#testing/hurried-clock.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { forwardRequestId } from "#wire/grpc/request-ids.ts";
@@ -121,6 +124,57 @@ test("a call made on behalf of a request carries its id on, and one that is not 
     assert.deepEqual(seen, [undefined, "from-a-client"]);
   } finally {
     channel.close();
+    await server.close();
+  }
+});
+
+test("what a heartbeat brings belongs to no request, also where one has called for the heartbeat (D24)", async () => {
+  const seen: (string | undefined)[] = [];
+  const decided = { username: "gone@example.com", disabled: true, version: 1n, reason: "left", setBy: "b" };
+  const server = new GrpcServer();
+  server.addService(MetaServer, {
+    registerFileServer: () => ({ clusterId: "cluster-1", heartbeatSeconds: 1, epoch: 1n }),
+    heartbeat: (_request, context) => {
+      seen.push(context.metadata.get(REQUEST_ID_HEADER));
+      return { known: true, userStatesDiffer: true };
+    },
+    // Known elsewhere from the moment on at which a decision here has called for a heartbeat.
+    exchangeUserStates: ({ states }) => ({ states: states.length === 0 ? [] : [decided] }),
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  const other = await startTestNode({
+    clock: hurriedClock(5),
+    env: { ADMIN_PASSWORD: "a long password" },
+    options: { metaservers: [`127.0.0.1:${port}`], advertise: "node.example.net:50051" },
+  });
+  const audited = async (): Promise<{ subject: string; request?: string }[]> => {
+    const answer = await fetch(`http://127.0.0.1:${other.node.metricsPort}/audit`);
+    const { entries } = (await answer.json()) as { entries: { act: string; subject: string }[] };
+    return entries.filter(({ act }) => act === "user.disable");
+  };
+  try {
+    await other.anonymous.setUserState(
+      { state: { username: "here@example.com", disabled: true, reason: "left" } },
+      {
+        metadata: {
+          "x-admin-password-hash": adminPasswordHash("a long password"),
+          [REQUEST_ID_HEADER]: "decided-here",
+        },
+      },
+    );
+    await until(async () => (await audited()).length === 2);
+    const beats = seen.length;
+    await until(() => seen.length > beats);
+    assert.deepEqual(
+      (await audited()).map(({ subject, request }) => [subject, request]),
+      [
+        ["here@example.com", "decided-here"],
+        ["gone@example.com", undefined],
+      ],
+    );
+    assert.deepEqual(new Set(seen), new Set([undefined]));
+  } finally {
+    await other.stop();
     await server.close();
   }
 });
