@@ -7,14 +7,14 @@ import { isSecretField, redactSecrets } from "./redact.ts";
 export const LOG_TEXT_MAX_LENGTH = 8_192;
 
 /** Keys of the line itself; a field with such a name would repeat the key. */
-const OWN_KEYS: ReadonlySet<string> = new Set(["level", "time", "event"]);
+const OWN_KEYS: ReadonlySet<string> = new Set(["level", "time", "event", "request_id"]);
 
-/** The fields of a line: without secrets, texts cut, and no key of the line itself. */
-export function cleanFields(fields: LogFields): Record<string, unknown> {
+/** The fields of a line: without secrets, texts cut, and no key of the line itself or of its logger. */
+export function cleanFields(fields: LogFields, ofLogger: object = {}): Record<string, unknown> {
   const clean: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    const key = OWN_KEYS.has(name) ? `${name}_` : name;
+    const key = OWN_KEYS.has(name) || Object.hasOwn(ofLogger, name) ? `${name}_` : name;
     if (isSecretField(name) && value !== null && typeof value !== "boolean") clean[key] = "[redacted]";
     else if (typeof value === "string") clean[key] = cleanText(value);
     else clean[key] = typeof value === "bigint" ? toJson64(value) : value;

@@ -29,7 +29,7 @@ test("an event is one JSON line with level, RFC 3339 UTC time, its name and its 
   const logger = createLogger({ destination: { file: path }, fields: { role: "fileserver" } });
   logger
     .child({ peer: "10.0.0.1" })
-    .warn("upload_refused", { bytes: 2n ** 60n, small: 3n, ok: false, none: null, time: 1 });
+    .warn("upload_refused", { bytes: 2n ** 60n, small: 3n, ok: false, none: null, time: 1, role: "read" });
   await logger.close();
   const [line, ...rest] = await lines(path);
   assert.equal(rest.length, 0);
@@ -46,6 +46,7 @@ test("an event is one JSON line with level, RFC 3339 UTC time, its name and its 
       ok: false,
       none: null,
       time_: 1,
+      role_: "read",
       event: "upload_refused",
     },
   );

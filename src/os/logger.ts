@@ -122,7 +122,7 @@ function makeLogger(sink: Sink, inherited: Record<string, unknown>): Logger {
       const all = {
         ...inherited,
         ...(request === undefined ? {} : { request_id: request }),
-        ...(fields === undefined ? {} : cleanFields(fields)),
+        ...(fields === undefined ? {} : cleanFields(fields, inherited)),
       };
       sink.write(level, all, cleanText(event));
     };
@@ -131,7 +131,7 @@ function makeLogger(sink: Sink, inherited: Record<string, unknown>): Logger {
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: (fields) => makeLogger(sink, { ...inherited, ...cleanFields(fields) }),
+    child: (fields) => makeLogger(sink, { ...inherited, ...cleanFields(fields, inherited) }),
   };
 }
 

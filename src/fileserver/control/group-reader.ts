@@ -85,7 +85,7 @@ export class GroupReader {
     const act = now === undefined ? "group.role_end" : "group.role";
     const role = now?.role ?? before?.role ?? "";
     audit({ act, actor: now?.setBy ?? "metaserver", subject: username, detail: { group, role } });
-    log.info("group_role", { group, user: username, role: now?.role ?? "none" });
+    log.info("group_role", { group, user: username, member_role: now?.role ?? "none" });
   }
 
   async #ensureRoots(isNews: boolean): Promise<void> {

@@ -257,9 +257,9 @@ function changeOf({ name, change }: ChangeGroupRequest, setBy: string, setAtMs: 
 }
 
 function subjectOf(change: GroupChange): Record<string, string> {
-  if (change.kind === "add-member") return { user: change.member.username, role: change.member.role };
+  if (change.kind === "add-member") return { user: change.member.username, member_role: change.member.role };
   if (change.kind === "remove-member") return { user: change.username };
-  if (change.kind === "add-claim") return { claim: change.claim.value, role: change.claim.role };
+  if (change.kind === "add-claim") return { claim: change.claim.value, member_role: change.claim.role };
   return change.kind === "remove-claim" ? { claim: change.value } : {};
 }
 
