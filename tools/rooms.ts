@@ -352,6 +352,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "metaserver/directory",
       "os",
       "security/audit",
+      "security/policy",
       "wire/framing",
       "wire/grpc",
       "wire/proto",

@@ -282,6 +282,7 @@ function openUsers(
     log,
     cluster: watch.clusterState,
     decided,
+    directory,
     setOnNode: userStateDialer(nodeAuthority),
     onNode: userStateReader(nodeAuthority),
     audit: (act) => audit.append(act),

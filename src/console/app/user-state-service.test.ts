@@ -12,6 +12,7 @@ import { userStateRoutes } from "#console/routes/user-state-routes.ts";
 import { userStateDialer, userStateReader } from "#console/services/node-dial.ts";
 import { UserStateService } from "#console/services/user-state-service.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
+import type { GroupBook } from "#security/policy/group.ts";
 import { GrpcServer } from "#wire/grpc/server.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
@@ -23,6 +24,12 @@ let told: { state: UserState; hash: string | undefined }[] = [];
 /** The node's state; a newer one replaces it. */
 let known: UserState | undefined;
 let stored: () => Promise<UserState[]>;
+const role = { username: "ada@x", role: "read", setBy: "administrator", setAtMs: 1 } as const;
+const book: GroupBook = {
+  mark: "1",
+  groups: [{ name: "own", createdBy: "administrator", createdMs: 1, members: [role], claims: [] }],
+  people: [],
+};
 let node: GrpcServer;
 let clusterState: ClusterStateStore;
 let service: UserStateService;
@@ -58,6 +65,7 @@ before(async () => {
       log: silentLogger,
       cluster: clusterState,
       decided: new DecidedUsers({ clock, log: silentLogger, directory: { userStates: () => stored() } }),
+      directory: { groupBook: () => Promise.resolve(book) },
       setOnNode: userStateDialer(undefined),
       onNode: userStateReader(undefined),
       audit: (act) => acts.push(act),
@@ -193,6 +201,15 @@ test("a root is handed over on every node, a lock stays as it was, and the panel
   assert.equal((await post("end-hand-over", { to: "carol@x", reason: "done" })).status, 200);
   assert.equal(known?.handOvers, undefined);
   assert.equal(acts.at(-1)?.act, "user.inherit_end");
+});
+
+test("an operator by name hands no root over to a group of their own, and the password does", async () => {
+  const person = app.sessions.create("", "", { username: "ada@x", subject: "s" }).session;
+  const handsOver = { to: "own@group", mayDelete: false, untilMs: app.clock.wallMs() + 3_600_000 };
+  const by = { username: "zoe@x", handsOver, address: "", requestId: "", reason: "takes over" };
+  await assert.rejects(service.change({ ...by, operator: person }), { code: "BAD_ARGUMENT" });
+  assert.deepEqual(told, []);
+  assert.equal((await service.change({ ...by, operator: app.session })).nodes[0]?.holds, true);
 });
 
 test("while the store is away, what nodes know of a user is kept with what is decided: a lock and a removal stay", async () => {

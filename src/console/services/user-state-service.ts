@@ -10,6 +10,8 @@ import { checkedUserState, laterState, type UserState } from "#base/user-state.t
 import type { ClusterState, NodeState } from "#console/cluster/cluster-state.ts";
 import type { DecidedUsers } from "#console/cluster/decided-users.ts";
 import { type OperatorSession, ProblemError } from "#console/http/route.ts";
+import type { Directory } from "#metaserver/directory/directory.ts";
+import { groupNameOf, rolesOfGroups } from "#security/policy/group.ts";
 import { userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import type { userStateChanged, userStateKnown } from "#wire/webapi/user-state.ts";
 import type { SetUserStateOnNode, UserStateOnNode } from "./node-dial.ts";
@@ -27,6 +29,7 @@ export interface UserStateServiceDeps {
   readonly log: Logger;
   readonly cluster: Pick<ClusterState, "nodes">;
   readonly decided: Pick<DecidedUsers, "latest" | "stored" | "own" | "decide" | "inheritedBy">;
+  readonly directory: Pick<Directory, "groupBook">;
   readonly setOnNode: SetUserStateOnNode;
   /** Asked while the store is away. */
   readonly onNode: UserStateOnNode;
@@ -108,6 +111,7 @@ export class UserStateService {
 
   async #change(requested: UserStateRequest): Promise<Changed> {
     const { username } = requested;
+    await this.#requireNoOwnGroup(requested);
     const known = await this.#deps.decided.stored(username).catch(() => this.#knownByNodes(requested));
     let state = this.#stateOf(requested, known);
     let outcomes = await this.#push(state, requested);
@@ -135,6 +139,27 @@ export class UserStateService {
         problem,
       })),
     };
+  }
+
+  /** The same rule as the nodes', who know an operator by the password and not by name. */
+  async #requireNoOwnGroup({ handsOver, operator }: UserStateRequest): Promise<void> {
+    const group = handsOver === undefined ? undefined : groupNameOf(handsOver.to);
+    if (group === undefined || !operator.id.includes("/")) return;
+    const roles = rolesOfGroups(await this.#deps.directory.groupBook(), { withClaims: true });
+    const nowMs = this.#deps.clock.wallMs();
+    const isMember = roles
+      .filter(({ name }) => name === group)
+      .some((one) =>
+        one.roles.some(
+          ({ username, untilMs }) =>
+            operator.id.startsWith(`${username}/`) && (untilMs === 0 || nowMs < untilMs),
+        ),
+      );
+    if (isMember)
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        "nobody hands a root over to a group of their own; another operator can",
+      );
   }
 
   /**

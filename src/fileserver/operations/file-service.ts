@@ -327,6 +327,7 @@ function accountOperations(
       sessions: allSessions(deps.sessions, deps.doors.table),
       resumable,
       adminOf: (credential) => quotaOperations.adminOf(credential),
+      groups: deps.groups,
       personOf: deps.personOf,
       onDecided: deps.onUserDecided,
       clock,

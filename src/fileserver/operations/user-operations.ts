@@ -10,7 +10,9 @@ import { NOT_ADMIN_TEXT } from "#base/refusal-texts.ts";
 import { entryOf, firstOfMessage, type UserState } from "#base/user-state.ts";
 import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { AllSessions } from "#fileserver/doors/all-sessions.ts";
+import type { KnownGroups } from "#security/identity/known-groups.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 import type {
   ListUserStatesRequest,
   ListUserStatesResponse,
@@ -28,6 +30,7 @@ export interface UserDeps {
   readonly sessions: Pick<AllSessions, "endAll" | "endLockedOut" | "forgetLocks" | "list">;
   readonly resumable: Pick<ResumableOperations, "dropAllOf">;
   readonly adminOf: QuotaOperations["adminOf"];
+  readonly groups: Pick<KnownGroups, "roleOf">;
   /** The person behind an address, where this node knows one (D21). */
   readonly personOf: (username: string) => { readonly issuer: string; readonly subject: string } | undefined;
   /** Called after a decision made here, so that the cluster learns of it at once. */
@@ -79,13 +82,14 @@ export class UserOperations {
     request: Pick<SetUserStateRequest, "state">,
     credential: AdminCredential,
   ): Promise<Plain<SetUserStateResponse>> {
-    const { userStates, clock, audit, log, personOf } = this.#deps;
+    const { userStates, groups, clock, audit, log, personOf } = this.#deps;
     const by = await this.#requireRight(credential);
     const requested = requestedUserState({
       message: request.state,
       setBy: by,
       nowMs: clock.wallMs(),
       known: (username) => userStates.states.find(username),
+      isMember: (user, principal) => groups.roleOf(user, groupNameOf(principal) ?? "") !== undefined,
     });
     const { username } = requested;
     if (requested.disabled && username === by) {

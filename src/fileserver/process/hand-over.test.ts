@@ -1,10 +1,12 @@
 // Handed-over roots over a real connection: the heir's rights, their term, and both users' audit lines.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { GROUPS_FILE } from "#security/identity/known-groups.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { chunk, header, refusal, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
 const HASH = createHash("sha256").update("correct horse").digest("hex");
@@ -157,6 +159,34 @@ test("nobody hands a root over to themselves, without a reason, without an end, 
   ]) {
     assert.equal(await reasonOf(call()), "BAD_ARGUMENT");
   }
+});
+
+test("no administrator hands a root over to a group of their own; the password does, and what stands stays", async (t) => {
+  const dataFolder = scratchFolder("grove-own-group-");
+  const role = { role: "read", setBy: "administrator", setAtMs: 1, untilMs: 0 };
+  const groups = [
+    { name: "own", roles: [{ ...role, username: "admin@example.com" }] },
+    { name: "other", roles: [{ ...role, username: "carol@example.com" }] },
+  ];
+  const content = JSON.stringify({ schema: 1, confirmedMs: Date.now(), groups });
+  await writeFile(join(dataFolder, GROUPS_FILE), content, { mode: 0o600 });
+  const own = await startTestNode({ env: ENV, dataFolder });
+  t.after(() => own.stop());
+  const admin = await own.signIn("admin@example.com");
+  const to = (group: string) => ({ to: `${group}@group`, reason: "takes over", untilMs: soon() });
+  const asked = { state: { username: "dave@example.com", handOvers: [to("own")] } };
+  const refused = await refusal(admin.call.setUserState(asked));
+  assert.deepEqual([refused.reason, /group of their own/.test(refused.message)], ["BAD_ARGUMENT", true]);
+  const { state } = await own.anonymous.setUserState(asked, BY_PASSWORD);
+  const both = { username: "dave@example.com", handOvers: [...(state?.handOvers ?? []), to("other")] };
+  const { state: next } = await admin.call.setUserState({ state: both });
+  assert.deepEqual(
+    next?.handOvers.map(({ to: heir, setBy }) => [heir, setBy]),
+    [
+      ["other@group", "admin@example.com"],
+      ["own@group", "administrator"],
+    ],
+  );
 });
 
 test("beginning and end stand in the audit log at both users, and say nothing of the right to come in", async () => {

@@ -227,6 +227,21 @@ test("nobody gives a role to themselves: neither by a claim that is their own, n
   );
 });
 
+test("no administrator hands a root over to a group of their own", async (t) => {
+  const { client } = await start(t);
+  const untilMs = BigInt(Date.now() + 3_600_000);
+  const handOvers = [{ to: ATLAS, reason: "takes over", untilMs }];
+  const keep = () => client.keepUserState({ state: { username: "dave@x.de", handOvers } }, ROOT);
+  await client.changeGroup(member("m@x.de", "manage"), ROOT);
+  await client.changeGroup(member("root@example.com", "read"), as("m@x.de"));
+  await refused(keep(), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
+  await client.changeGroup(
+    { name: "atlas", change: { case: "removeMember", value: "root@example.com" } },
+    ROOT,
+  );
+  assert.equal((await keep()).applied, true);
+});
+
 test("a claim counts nowhere while no flag names it", async (t) => {
   const meta = await startForTest(t, { env: { SVC_ADMIN_EMAIL: "root@example.com" } });
   const client = meta.connect();

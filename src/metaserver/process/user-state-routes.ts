@@ -6,11 +6,13 @@ import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { firstOfMessage } from "#base/user-state.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { UserState as UserStateMessage } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 import { requestedUserState, userStateMessage, userStateOf } from "#wire/proto/user-state-message.ts";
 import { type AdministratorDeps, requireAdministrator } from "./administrator.ts";
+import type { GroupGate } from "./group-gate.ts";
 import { type NodeSpeakerDeps, speakerFor } from "./node-speaker.ts";
 import { epochOf } from "./registration-message.ts";
 import type { UserStateGate } from "./user-state-gate.ts";
@@ -18,6 +20,7 @@ import type { UserStateGate } from "./user-state-gate.ts";
 /** Dependencies of the routes. */
 export interface UserStateRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
   readonly userStates: UserStateGate;
+  readonly groups: Pick<GroupGate, "heard" | "roleOf">;
   readonly directory: Pick<Directory, "nodes" | "requireNode">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -31,7 +34,7 @@ export type UserStateRoutes = Pick<
 
 /** Makes the handlers. */
 export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
-  const { userStates, directory, clock, log } = deps;
+  const { userStates, groups, directory, clock, log } = deps;
   const { states } = userStates;
   return {
     async exchangeUserStates(request, context) {
@@ -61,6 +64,7 @@ export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
         setBy,
         nowMs: clock.wallMs(),
         known: (username) => states.find(username),
+        isMember: (user, principal) => groups.roleOf(user, groupNameOf(principal) ?? "") !== undefined,
       });
       if (requested.disabled && requested.username === setBy) {
         throw new GroveError(

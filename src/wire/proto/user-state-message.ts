@@ -77,17 +77,21 @@ export interface UserStateChangeRequest {
   readonly setBy: string;
   readonly nowMs: number;
   readonly known: (username: string) => UserState | undefined;
+  /** True for a group's principal, and a user with a role in that group now. */
+  readonly isMember: (username: string, principal: string) => boolean;
 }
 
 /**
  * The user state of an administrator's request. The server sets its author and time; without a version it is
  * newer than the known state. Throws BAD_ARGUMENT.
  */
-export function requestedUserState({ message, setBy, nowMs, known }: UserStateChangeRequest): UserState {
+export function requestedUserState(request: UserStateChangeRequest): UserState {
+  const { message, setBy, nowMs, known, isMember } = request;
   if (message === undefined) throw new GroveError("BAD_ARGUMENT", "state is missing");
   const setAtMs = Math.trunc(nowMs);
   const before = known(canonicalUsername(message.username));
-  const handOvers = message.handOvers.map((requested) => stamped(requested, { before, setBy, setAtMs }));
+  const by = { before, setBy, setAtMs, isMember };
+  const handOvers = message.handOvers.map((requested) => stamped(requested, by));
   // A missing version becomes the lowest one, so that the other fields are checked first.
   const asked = userStateOf({
     ...message,
@@ -109,10 +113,16 @@ export function requestedUserState({ message, setBy, nowMs, known }: UserStateCh
   return { ...requested, version: Math.max((before?.version ?? 0) + 1, setAtMs) };
 }
 
-/** A hand-over with author and time: the known ones where it is unchanged, else this administrator now. */
+/**
+ * A hand-over with author and time: the known ones where it is unchanged, else this administrator now. Throws
+ * BAD_ARGUMENT for a new one to a group of the administrator's own.
+ */
 function stamped(
   requested: HandOverMessage,
-  by: { readonly before: UserState | undefined; readonly setBy: string; readonly setAtMs: number },
+  by: Pick<UserStateChangeRequest, "isMember" | "setBy"> & {
+    readonly before: UserState | undefined;
+    readonly setAtMs: number;
+  },
 ): HandOverMessage {
   const to = canonicalUsername(requested.to);
   const same = by.before?.handOvers?.find(
@@ -122,6 +132,12 @@ function stamped(
       known.reason === requested.reason &&
       BigInt(known.untilMs) === requested.untilMs,
   );
+  if (same === undefined && by.isMember(by.setBy, to)) {
+    throw new GroveError(
+      "BAD_ARGUMENT",
+      "nobody hands a root over to a group of their own; another administrator or the password can",
+    );
+  }
   const { setBy, setAtMs } = same ?? by;
   return { ...requested, to, setBy, setAtMs: BigInt(setAtMs) };
 }
