@@ -2,18 +2,22 @@
 import type { SessionTable } from "#security/sessions/session-table.ts";
 
 /** What concerns all sessions of users. */
-export type AllSessions = Pick<
-  SessionTable,
-  "activeUsers" | "endAll" | "endLockedOut" | "forgetLocks" | "lastActiveMs" | "list" | "takeUsed"
->;
+export interface AllSessions
+  extends Pick<
+    SessionTable,
+    "endAll" | "endLockedOut" | "forgetLocks" | "lastActiveMs" | "list" | "takeUsed"
+  > {
+  /** How many users have used a live session in the last windowMs, by whatever way (D12). */
+  activeUsers(windowMs: number): number;
+}
 
-/** Joins the tables. A user with sessions in both counts twice among the active ones. */
+/** Joins the tables. */
 export function allSessions(signIns: SessionTable, doors: SessionTable): AllSessions {
   const both = [signIns, doors];
   const sum = (count: (table: SessionTable) => number): number =>
     both.reduce((total, table) => total + count(table), 0);
   return {
-    activeUsers: (windowMs) => sum((table) => table.activeUsers(windowMs)),
+    activeUsers: (windowMs) => signIns.activeUsers(windowMs).union(doors.activeUsers(windowMs)).size,
     endAll: (username) => sum((table) => table.endAll(username)),
     endLockedOut: (isLockedOut) => sum((table) => table.endLockedOut(isLockedOut)),
     forgetLocks(isLockedOut) {

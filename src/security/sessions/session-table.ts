@@ -264,14 +264,14 @@ export class SessionTable {
   }
 
   /** Users with a live session that was used in the last windowMs (decision D12). */
-  activeUsers(windowMs: number): number {
+  activeUsers(windowMs: number): Set<string> {
     const nowMs = this.#ageClock.nowMs();
-    let active = 0;
-    for (const entries of this.#byUser.values()) {
+    const active = new Set<string>();
+    for (const [username, entries] of this.#byUser) {
       for (const entry of entries) {
         if (nowMs - entry.lastUsedMs > windowMs || overReason(entry, nowMs, this.#limits) !== undefined)
           continue;
-        active++;
+        active.add(username);
         break;
       }
     }
