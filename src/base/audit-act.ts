@@ -43,6 +43,7 @@ export type AuditActName =
   | "root.returned"
   | "security"
   | "session.open"
+  | "session.refused"
   | "share.add"
   | "share.remove"
   | "silence.add"

@@ -28,6 +28,7 @@ import type { TokenVerifier } from "#security/identity/token-verifier.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
 import { type Heir, heirByGroup, memberOf, strongestHeir } from "#security/policy/decide.ts";
 import { groupNameOf, groupPrincipal } from "#security/policy/group.ts";
+import { RefusedSignIns } from "#security/sessions/refused-sign-ins.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { NodeTelemetry } from "#telemetry/node-telemetry.ts";
@@ -318,6 +319,7 @@ function accountOperations(
       roots,
       signIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
       refusedSignIns: new SlidingWindow(clock, { count: limits.registerPerMinute, windowMs: 60_000 }),
+      refusals: new RefusedSignIns(deps),
       audit: deps.audit,
       log,
     }),

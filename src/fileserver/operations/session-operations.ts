@@ -10,6 +10,7 @@ import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import { requireNeighbour, VERSION } from "#base/version.ts";
 import type { TokenVerifier, VerifiedToken } from "#security/identity/token-verifier.ts";
 import type { UserStates } from "#security/identity/user-states.ts";
+import type { RefusedSignIns } from "#security/sessions/refused-sign-ins.ts";
 import type { SessionTable } from "#security/sessions/session-table.ts";
 import type {
   EndSessionRequest,
@@ -35,6 +36,7 @@ export interface SessionDeps {
   readonly signIns: SlidingWindow;
   /** Rate of refused sign-ins per address. */
   readonly refusedSignIns: SlidingWindow;
+  readonly refusals: Pick<RefusedSignIns, "tell">;
   readonly audit: AuditSink;
   readonly log: Logger;
 }
@@ -60,7 +62,9 @@ export class SessionOperations {
   ): Promise<Plain<RegisterClientResponse>> {
     const { refusedSignIns, signIns, roots, sessions, log } = this.#deps;
     const { address } = credential;
-    requireRest(refusedSignIns.waitMs(address), "too many refused sign-ins from this address");
+    // A token that was verified before works beside the guesses of others at its address.
+    if (this.#deps.verifier.known(credential.idToken ?? "") === undefined)
+      requireRest(refusedSignIns.waitMs(address), "too many refused sign-ins from this address");
     const { identity, issuedAtWallMs } = await this.#identityOf(credential);
     requireNeighbour({ name: "the client", version: request.clientVersion }, "this FileServer");
     requireRest(signIns.take(identity.username), "too many sign-ins of this user");
@@ -115,17 +119,20 @@ export class SessionOperations {
     readonly address: string;
   }): Promise<VerifiedToken> {
     const { idToken, address } = credential;
+    let username: string | undefined;
     try {
       if (idToken === undefined) {
         throw new GroveError("TOKEN_REJECTED", 'no ID token; send it as metadata "authorization: Bearer …"');
       }
       const token = await waiting("provider", this.#deps.verifier.verify(idToken, address));
+      ({ username } = token.identity);
       this.#deps.users.requireEntry(token.identity, token.issuedAtWallMs);
       await this.#deps.admit(token.identity);
       return token;
     } catch (error) {
       if (isGroveError(error, "TOKEN_REJECTED", "MOCK_TOKEN", "USER_DISABLED"))
         this.#deps.refusedSignIns.take(address);
+      this.#deps.refusals.tell(error, { address, username });
       throw error;
     }
   }

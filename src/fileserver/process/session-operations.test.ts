@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { adminPasswordHash } from "#security/identity/admin-password.ts";
+import { REFUSED_AUDITED } from "#security/sessions/refused-sign-ins.ts";
+import { until } from "#testing/until.ts";
 import { Code } from "#wire/framing/status.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -217,6 +220,52 @@ test("an address whose tokens were refused so often is told when again, before o
     assert.match(refused.error.message, /from this address; try again in 60 seconds/);
   } finally {
     await limited.stop();
+  }
+});
+
+test("what was verified before works beside a neighbour's refused tokens (D17)", async () => {
+  const limited = await startTestNode({ options: { limits: { registerPerMinute: 3 } } });
+  try {
+    await limited.signIn("well@example.com");
+    for (let i = 0; i < 3; i++) await refusal(register(limited, `mock-jwt.no-address-${i}`));
+    assert.equal((await refusal(register(limited, "mock-jwt.new@example.com"))).reason, "RATE_LIMITED");
+    await limited.signIn("well@example.com");
+  } finally {
+    await limited.stop();
+  }
+});
+
+test("refused sign-ins stand in the audit log, by name where the token proves one, and so many a minute", async () => {
+  const env = { ADMIN_PASSWORD: "a long password" };
+  const audited = await startTestNode({ env, options: { limits: { registerPerMinute: 1_000 } } });
+  try {
+    await audited.anonymous.setUserState(
+      { state: { username: "locked@example.com", disabled: true, reason: "has left" } },
+      { metadata: { "x-admin-password-hash": adminPasswordHash(env.ADMIN_PASSWORD) } },
+    );
+    await refusal(register(audited, "mock-jwt.locked@example.com"));
+    for (let i = 0; i < 2 * REFUSED_AUDITED.perNetwork; i++)
+      await refusal(register(audited, `mock-jwt.no-address-${i}`));
+    const found = async (): Promise<Record<string, unknown>[]> => {
+      const answer = await fetch(`http://127.0.0.1:${audited.node.metricsPort}/audit`);
+      const { entries } = (await answer.json()) as { entries: Record<string, unknown>[] };
+      return entries.filter(({ act }) => act === "session.refused");
+    };
+    const lines = await until(async () => {
+      const now = await found();
+      return now.length >= REFUSED_AUDITED.perNetwork && now;
+    });
+    const { actor, subject, detail } = lines[0] ?? {};
+    const what = "this account is locked by an administrator";
+    assert.deepEqual(
+      [actor, subject, detail],
+      ["locked@example.com", "locked@example.com", { address: "127.0.0.1", reason: "USER_DISABLED", what }],
+    );
+    assert.equal(lines[1]?.["actor"], "unknown");
+    assert.doesNotMatch(JSON.stringify(lines), /no-address-\d|has left/);
+    assert.equal(lines.length, REFUSED_AUDITED.perNetwork);
+  } finally {
+    await audited.stop();
   }
 });
 
