@@ -1,6 +1,6 @@
 // GetQuota and SetQuota over a real connection: both proofs of the right, and the refusals' exact words.
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { argon2Sync, createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { Code } from "#wire/framing/status.ts";
@@ -112,6 +112,37 @@ test("a sixth wrong password is answered like the others, and even the right one
     assert.equal((await set(HASH)).success, true);
   } finally {
     await guarded.stop();
+  }
+});
+
+test("right passwords at once are all right, however long each takes to verify; of wrong ones five are (T11, D17)", async () => {
+  // Argon2 at its cheapest over the same hash: what counts is that others come while it runs.
+  const nonce = Buffer.alloc(16, 1);
+  const cost = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
+  const bare = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64").replaceAll("=", "");
+  const tag = argon2Sync("argon2id", { message: HASH, nonce, ...cost });
+  const hash = `$argon2id$v=19$m=8,t=1,p=1$${bare(nonce)}$${bare(tag)}`;
+  const slow = await startTestNode({ env: { ADMIN_PASSWORD_HASH: hash } });
+  const setAtOnce = async (password: string): Promise<number> => {
+    const request = { username: "user@example.com", quotaBytes: 7n };
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, () => slow.anonymous.setQuota(request, withHash(password))),
+    );
+    return replies.filter(({ success }) => success).length;
+  };
+  try {
+    await slow.signIn("user@example.com");
+    assert.equal(await setAtOnce(HASH), 60);
+    assert.equal(await setAtOnce(HASH.replace(/^./, (digit) => (digit === "0" ? "1" : "0"))), 0);
+    const events = await fetch(`http://127.0.0.1:${slow.node.metricsPort}/security-events`);
+    const { events: listed } = (await events.json()) as { events: { type: string; count: number }[] };
+    assert.deepEqual(
+      listed.map(({ type, count }) => [type, count]),
+      [["admin_hash_failed", 5]],
+    );
+    assert.equal(await setAtOnce(HASH), 0);
+  } finally {
+    await slow.stop();
   }
 });
 

@@ -1,7 +1,7 @@
 // The administrator's password as a credential of a call: where it is accepted, the limit of failures, and
 // the log (T9, T10, D17).
 import type { Logger } from "#base/log.ts";
-import { isLoopbackAddress } from "#base/network.ts";
+import { isLoopbackAddress, networkOf } from "#base/network.ts";
 import type { SecurityEventSink } from "#base/security-event.ts";
 import type { SlidingWindow } from "#base/sliding-window.ts";
 import type { AdminPassword } from "./admin-password.ts";
@@ -30,6 +30,8 @@ export interface PasswordVerdict {
 /** Judges passwords of calls. */
 export class PasswordPath {
   readonly #deps: PasswordPathDeps;
+  /** The end of all comparisons under way, by network. */
+  readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(deps: PasswordPathDeps) {
     this.#deps = deps;
@@ -46,19 +48,38 @@ export class PasswordPath {
 
   async #isPassword(password: AdminPassword, candidate: string, address: string): Promise<boolean> {
     const { passwordFailures, onSecurityEvent, log } = this.#deps;
-    // Answered like a wrong password: the caller does not learn that the comparison has stopped.
-    if (passwordFailures.waitMs(address) > 0) return false;
-    // Counted before the comparison, so that parallel guesses count as well; a right password takes it back.
-    passwordFailures.take(address);
-    if (await password.verifyHashHeader(candidate)) {
-      passwordFailures.giveBack(address);
-      return true;
+    const network = networkOf(address);
+    while (passwordFailures.waitMs(address) > 0) {
+      const underWay = this.#underWay.get(network);
+      // Answered like a wrong password: the caller does not learn that the comparison has stopped.
+      if (underWay === undefined) return false;
+      // Those that are right take their count back.
+      await underWay;
     }
+    // Counted before the comparison, so that parallel guesses count as well; only a wrong password stays counted.
+    const isRight = this.#counted(address, () => password.verifyHashHeader(candidate));
+    const underWay = Promise.allSettled([this.#underWay.get(network), isRight]).then(() => {
+      if (this.#underWay.get(network) === underWay) this.#underWay.delete(network);
+    });
+    this.#underWay.set(network, underWay);
+    if (await isRight) return true;
     onSecurityEvent({ type: "admin_hash_failed", ipSeen: address });
     // Logged once each time the limit is reached, to explain the refusal of a right password.
     const waitMs = passwordFailures.waitMs(address);
     if (waitMs > 0) log.warn("admin_password_limited", { address, retry_after_ms: waitMs });
     return false;
+  }
+
+  async #counted(address: string, compare: () => Promise<boolean> | boolean): Promise<boolean> {
+    const { passwordFailures } = this.#deps;
+    passwordFailures.take(address);
+    let isWrong = false;
+    try {
+      isWrong = !(await compare());
+      return !isWrong;
+    } finally {
+      if (!isWrong) passwordFailures.giveBack(address);
+    }
   }
 }
 
