@@ -76,6 +76,7 @@ export class CredentialGate {
     throw new GroveError(
       "RATE_LIMITED",
       `too many wrong passwords came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
+      { metadata: { retry_after_ms: String(waitMs) } },
     );
   }
 }

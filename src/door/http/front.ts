@@ -252,7 +252,8 @@ export class Front {
     if (exchange.destroyed) return;
     if (exchange.headersSent) return exchange.destroy();
     const { status, text } = this.#refusalOf(error);
-    for (const [name, value] of Object.entries(refusalHeaders(status))) exchange.setHeader(name, value);
+    for (const [name, value] of Object.entries(refusalHeaders(status, error)))
+      exchange.setHeader(name, value);
     if ((status === 401 || status === 429) && this.#deps.connections.refuse(request.socket)) {
       this.#end(request, exchange);
     }

@@ -8,7 +8,7 @@ import { DavExchange } from "#door/webdav/exchange.ts";
 import { answerGet } from "#door/webdav/file-methods.ts";
 import { hrefOf, readHref } from "#door/webdav/href.ts";
 import type { DavResource, DavTree } from "#door/webdav/resource.ts";
-import { DAV_STATUS, DavRefusal } from "#door/webdav/status-table.ts";
+import { DAV_STATUS, DavRefusal, retryHeaders } from "#door/webdav/status-table.ts";
 import type { ClientFacts } from "#os/client-address.ts";
 import { DOOR_REQUESTS, DOOR_REQUESTS_PER_USER, DOOR_WAITING, DOOR_WAITING_PER_USER } from "./door-limits.ts";
 import {
@@ -224,7 +224,8 @@ export class LinkSite {
     if (exchange.destroyed) return;
     if (exchange.headersSent) return exchange.destroy();
     const { status, title, text } = this.#refusalOf(error);
-    if (status === 429 || status === 503) exchange.setHeader("retry-after", 5);
+    for (const [name, seconds] of Object.entries(retryHeaders(status, error)))
+      exchange.setHeader(name, seconds);
     // A refusal before a file's first byte is a page, and no file.
     exchange.setHeader("content-disposition", "inline");
     const isForScript = exchange.method === "PUT";

@@ -5,6 +5,7 @@ import { GroveError } from "#base/errors.ts";
 import { MemoryTree } from "#door/webdav/memory-tree.fixture.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 import { basic, startTestDoor } from "./door.fixture.ts";
+import { DOOR_FAILURE_WINDOW_MS, DOOR_FAILURES_PER_NETWORK } from "./door-limits.ts";
 
 test("a 401 asks for Basic, and a 429 or 503 says when to come again, from the middle of a request too", async (t) => {
   let refusal: Error = new DavRefusal(401, "your sign-in has ended");
@@ -28,8 +29,17 @@ test("a 401 asks for Basic, and a 429 or 503 says when to come again, from the m
   assert.deepEqual(await told(), [401, challenge, null]);
   refusal = new GroveError("TOO_MANY_UPLOADS", "too many");
   assert.deepEqual(await told(), [429, null, "5"]);
+  refusal = new GroveError("RATE_LIMITED", "wait", { metadata: { retry_after_ms: "90500" } });
+  assert.deepEqual(await told(), [429, null, "91"]);
   refusal = new GroveError("STARTING", "not yet");
   assert.deepEqual(await told(), [503, null, "5"]);
   refusal = new GroveError("NOT_SHARED", "no");
   assert.deepEqual(await told(), [403, null, null]);
+  const guesses = Array.from({ length: DOOR_FAILURES_PER_NETWORK }, (_, guess) =>
+    told(basic({ username: "mallory", password: `wrong ${guess}` })),
+  );
+  await Promise.all(guesses);
+  const [status, , seconds] = await told(basic({ username: "mallory", password: "one more" }));
+  assert.equal(status, 429);
+  assert.ok(Math.abs(Number(seconds) - DOOR_FAILURE_WINDOW_MS / 1_000) < 60, `${seconds}`);
 });

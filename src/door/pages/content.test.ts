@@ -72,7 +72,7 @@ test("a file that is replaced meanwhile is answered anew, and no failed conditio
 
 test("a refusal has neither a file's name nor its version", async () => {
   const { status, headers } = await askPart("GET", 9);
-  assert.deepEqual([status, headers.get("retry-after")], [503, "2"]);
+  assert.deepEqual([status, headers.get("retry-after")], [503, "5"]);
   for (const name of ["content-disposition", "content-range", "etag"]) assert.ok(!headers.has(name), name);
 });
 

@@ -8,7 +8,7 @@ import type { KnownSessions } from "#door/session/known-sessions.ts";
 import { requireOwnChange, requireOwnPage } from "#door/session/own-page.ts";
 import type { BrowserSignIn } from "#door/session/sign-in.ts";
 import { davRefusalOf } from "#door/tree/refusals.ts";
-import { DAV_STATUS, DavRefusal } from "#door/webdav/status-table.ts";
+import { DAV_STATUS, DavRefusal, retryHeaders } from "#door/webdav/status-table.ts";
 import type { FileProblem, SignedIn } from "#wire/webapi/files.ts";
 import * as access from "./access.ts";
 import { sendArchive } from "./archive.ts";
@@ -162,7 +162,8 @@ class Pages implements DoorPages {
     if (exchange.destroyed) return;
     if (exchange.headersSent) return exchange.destroy();
     const { status, ...problem } = this.#problemOf(error);
-    if (status === 429 || status === 503) exchange.setHeader("retry-after", 2);
+    for (const [name, seconds] of Object.entries(retryHeaders(status, error)))
+      exchange.setHeader(name, seconds);
     // A browser would save the refusal under the file's name.
     exchange.removeHeader("content-disposition");
     sendJson(exchange, problem, status);

@@ -45,6 +45,7 @@ export class KnownSessions {
       throw new GroveError(
         "RATE_LIMITED",
         `too many wrong sessions came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
+        { metadata: { retry_after_ms: String(waitMs) } },
       );
     try {
       const answer = await ask();

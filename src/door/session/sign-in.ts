@@ -165,6 +165,7 @@ export class BrowserSignIn {
       throw new GroveError(
         "RATE_LIMITED",
         `too many sign-ins came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
+        { metadata: { retry_after_ms: String(waitMs) } },
       );
   }
 }

@@ -77,7 +77,7 @@ async function replyError(
     response.destroy();
     return;
   }
-  for (const [name, value] of Object.entries(refusalHeaders(status))) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(refusalHeaders(status, error))) response.setHeader(name, value);
   const condition = await conditionXml(element, exchange);
   const words = `<G:message xmlns:G="urn:grove:dav">${escapedXml(text)}</G:message>`;
   const xml = `<?xml version="1.0" encoding="utf-8"?>\n<D:error xmlns:D="DAV:">${condition}${words}</D:error>\n`;

@@ -88,11 +88,18 @@ export function statusOf(error: unknown): number | undefined {
   return isGroveError(error) ? DAV_STATUS[error.code].status : undefined;
 }
 
-/** Seconds after which a client that met a pause may ask again. */
+/** Seconds after which a client that met a pause may ask again, where the refusal does not say. */
 const RETRY_SECONDS = 5;
 
 /** Headers by which a client knows what to do after a refusal: sign in (RFC 9110, section 11.6.1), or wait. */
-export function refusalHeaders(status: number): Readonly<Record<string, string | number>> {
+export function refusalHeaders(status: number, error: unknown): Readonly<Record<string, string | number>> {
   if (status === 401) return { "www-authenticate": 'Basic realm="Grove", charset="UTF-8"' };
-  return status === 429 || status === 503 ? { "retry-after": RETRY_SECONDS } : {};
+  return retryHeaders(status, error);
+}
+
+/** The one that says how long to wait; none where waiting changes nothing. */
+export function retryHeaders(status: number, error: unknown): Readonly<Record<string, number>> {
+  if (status !== 429 && status !== 503) return {};
+  const waitMs = isGroveError(error) ? Number(error.metadata["retry_after_ms"]) : 0;
+  return { "retry-after": waitMs > 0 ? Math.ceil(waitMs / 1_000) : RETRY_SECONDS };
 }
