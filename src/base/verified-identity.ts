@@ -54,3 +54,10 @@ export function makeVerifiedIdentity(facts: {
 export function bareIssuer(issuer: string): string {
   return issuer.replace(/^https:\/\//, "");
 }
+
+type Person = Pick<VerifiedIdentity, "issuer" | "subject">;
+
+/** True for one person at the identity provider: an address alone may have been another's before. */
+export function isSamePerson(one: Person, other: Person): boolean {
+  return one.subject === other.subject && bareIssuer(one.issuer) === bareIssuer(other.issuer);
+}

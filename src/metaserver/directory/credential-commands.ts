@@ -1,6 +1,7 @@
 // The commands of the metadata store about app passwords and their end, as plans of one transaction each.
 import { endsOfUser } from "#base/door-call.ts";
 import { GroveError } from "#base/errors.ts";
+import { isSamePerson } from "#base/verified-identity.ts";
 import {
   dropSetting,
   dropSettings,
@@ -44,7 +45,13 @@ const REVOKED = "revoked_credentials";
 /** Keeps a new one. Each end is listed for all FileServers, so that who ends many makes no more for a while. */
 export function* addAppPassword(record: AppPasswordRecord): Plan<void> {
   requireFewEnds(yield* revocations(), "app", record.owner, record.createdMs);
-  const others = yield* appPasswordsOf(record.owner);
+  const known = yield* appPasswordsOf(record.owner);
+  const others = known.filter((one) => isSamePerson(one, record));
+  // Those of whoever had the address before open nothing any more.
+  yield* endAppPasswords(
+    known.filter((one) => !others.includes(one)),
+    record.createdMs,
+  );
   if (others.some(({ name }) => name === record.name)) {
     throw new GroveError("BAD_ARGUMENT", "an app password of that name exists: choose another, or revoke it");
   }

@@ -336,6 +336,40 @@ test("in mock mode a door needs no certificate and a user no subject", async (t)
   assert.notEqual(ticket, "");
 });
 
+test("who gets another person's address sees and revokes none of that one's app passwords, and may use their names", async (t) => {
+  const { directory, connect } = await startForTest(t);
+  const client = connect();
+  await client.registerFileServer(nodeMessage("a"));
+  const person = (sub: string, iss = "idp.example") => {
+    const claims = { email: "info@example.com", iss, sub };
+    return as(Buffer.from(JSON.stringify(claims)).toString("base64url"));
+  };
+  const names = async (options: CallOptions) =>
+    (await client.listAppPasswords({}, options)).appPasswords.map(({ name }) => name);
+  await client.createAppPassword({ name: "laptop", folderId: "1z", folderPath: "/salaries" }, person("1"));
+  assert.deepEqual(await names(person("1", "https://idp.example")), ["laptop"], "the same provider");
+  const at = { issuer: "idp.example" };
+  const rebinding = {
+    username: "info@example.com",
+    from: { ...at, subject: "1" },
+    to: { ...at, subject: "2" },
+  };
+  await directory.rebindSubjects([rebinding]);
+  assert.deepEqual(await names(person("2")), []);
+  await refused(
+    client.revokeAppPassword({ which: "laptop" }, person("2")),
+    Code.INVALID_ARGUMENT,
+    "BAD_ARGUMENT",
+  );
+  await client.createAppPassword({ name: "laptop" }, person("2"));
+  assert.deepEqual(await names(person("2")), ["laptop"]);
+  const kept = await directory.appPasswordsOf("info@example.com");
+  assert.deepEqual(
+    kept.map(({ subject }) => subject),
+    ["2"],
+  );
+});
+
 test("the signing key stays over restarts, is replaced after its life, and the one before is told too", async () => {
   const folder = scratchFolder("signer-");
   const clock = new ManualClock();

@@ -4,6 +4,7 @@ import { GroveError } from "#base/errors.ts";
 import { LAST_MOMENT_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import type { Random } from "#base/random.ts";
+import { isSamePerson } from "#base/verified-identity.ts";
 import type { AppPasswordRecord, Revocations } from "#metaserver/directory/credential-store.ts";
 import { makeAppPassword } from "#security/tickets/app-password.ts";
 import { TICKET_LIFE_MS } from "#security/tickets/ticket.ts";
@@ -62,13 +63,14 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
     },
 
     async listAppPasswords(_request, context) {
-      const { username } = await requireRecentUser(context, deps);
-      return { appPasswords: (await directory.appPasswordsOf(username)).map(message) };
+      const user = await requireRecentUser(context, deps);
+      return { appPasswords: (await ownAppPasswords(user, deps)).map(message) };
     },
 
     async revokeAppPassword({ which }, context) {
-      const { username, address: peer } = await requireRecentUser(context, deps);
-      const record = await directory.revokeAppPassword(username, which, Math.trunc(clock.wallMs()));
+      const user = await requireRecentUser(context, deps);
+      const { username, address: peer } = user;
+      const record = await endOwn(which, user, deps);
       if (record === undefined)
         throw new GroveError("BAD_ARGUMENT", "you have no app password of that name or id");
       log.info("app_password_revoked", { user: username, credential: `app:${record.id}`, peer });
@@ -113,6 +115,26 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       return { keys, mark, ended, clusterId, allBeforeMs: BigInt(value.allBeforeMs) };
     },
   };
+}
+
+/** The person's app passwords: an address may have belonged to somebody else, whose open nothing any more. */
+async function ownAppPasswords(
+  user: RecentUser,
+  { directory }: CredentialRoutesDeps,
+): Promise<AppPasswordRecord[]> {
+  return (await directory.appPasswordsOf(user.username)).filter((record) => isSamePerson(record, user));
+}
+
+/** Ends one of them, by its id or name; undefined where there is none. */
+async function endOwn(
+  which: string,
+  user: RecentUser,
+  deps: CredentialRoutesDeps,
+): Promise<AppPasswordRecord | undefined> {
+  const own = await ownAppPasswords(user, deps);
+  const chosen = own.find(({ id }) => id === which) ?? own.find(({ name }) => name === which);
+  const nowMs = Math.trunc(deps.clock.wallMs());
+  return chosen && (await deps.directory.revokeAppPassword(user.username, chosen.id, nowMs));
 }
 
 function newRecord(

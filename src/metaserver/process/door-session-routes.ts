@@ -1,6 +1,7 @@
 // Browsers' sessions at doors: opened for an ID token that names doors as its audience, listed, and ended.
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
+import { isSamePerson } from "#base/verified-identity.ts";
 import type { DoorSessionRecord } from "#metaserver/directory/credential-store.ts";
 import { signedPartOf } from "#security/identity/door-tokens.ts";
 import type { TokenVerifier } from "#security/identity/token-verifier.ts";
@@ -134,7 +135,7 @@ async function openSessionsOf(user: RecentUser, deps: RecentUserDeps): Promise<D
   const nowMs = clock.wallMs();
   return (await directory.doorSessionsOf(user.username)).filter((record) => {
     // An address may have belonged to somebody else, whose sessions open nothing any more.
-    if (record.issuer !== user.issuer || record.subject !== user.subject) return false;
+    if (!isSamePerson(record, user)) return false;
     if (isSessionOver(record, nowMs)) return false;
     try {
       userStates.requireEntry(user, { exactMs: record.createdMs });
