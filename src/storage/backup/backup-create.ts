@@ -37,6 +37,7 @@ import {
   SCHEMA_VERSION,
   schemaVersionOf,
 } from "#storage/metadata/schema.ts";
+import { whyNotRead } from "#storage/metadata/sqlite-errors.ts";
 import { chunkFileProblem, copyWhole, flushFile, linkWhole } from "./backup-files.ts";
 import {
   backupIds,
@@ -115,7 +116,9 @@ export async function createBackup(order: BackupOrder): Promise<BackupReport> {
     makeLockFile(lease);
     endLease = holdShared(lease);
     const takenAtMs = order.nowMs();
-    await copyDatabase(databasePath, partial);
+    await copyDatabase(databasePath, partial).catch((error: unknown) => {
+      throw whyNotRead(directory, error);
+    });
     const files = copyFiles(order, partial);
     const database = openBackupDatabase(partial);
     try {

@@ -5,6 +5,7 @@ import { GroveError } from "#base/errors.ts";
 import { lockDataDirectory, readIdentity } from "#storage/metadata/data-directory.ts";
 import { closeWriter, DATABASE_FILE, openWriter, refuseForeignSchema } from "#storage/metadata/schema.ts";
 import { RELEASED_SCHEMAS, takeSchemaBack } from "#storage/metadata/schema-back.ts";
+import { whyNotRead } from "#storage/metadata/sqlite-errors.ts";
 
 /** The schema that a version of Grove wrote. Throws BAD_ARGUMENT for one that is not known. */
 export function schemaOfRelease(version: string): number {
@@ -36,6 +37,8 @@ export function downgradeData(directory: string, schema: number): readonly strin
     } finally {
       closeWriter(db);
     }
+  } catch (error) {
+    throw whyNotRead(directory, error);
   } finally {
     release();
   }

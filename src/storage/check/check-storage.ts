@@ -12,7 +12,7 @@ import {
   SCHEMA_VERSION,
   schemaVersionOf,
 } from "#storage/metadata/schema.ts";
-import { isBrokenDatabase } from "#storage/metadata/sqlite-errors.ts";
+import { isBrokenDatabase, whyNotRead } from "#storage/metadata/sqlite-errors.ts";
 import { checkContent } from "./check-content.ts";
 import { Findings, type StorageReport } from "./check-report.ts";
 import { checkTree } from "./check-tree.ts";
@@ -41,6 +41,8 @@ export function checkStorage(directory: string, options: { repair: boolean; deep
     } finally {
       db.close();
     }
+  } catch (error) {
+    throw whyNotRead(directory, error);
   } finally {
     release();
   }

@@ -4,6 +4,7 @@ import { appendFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
+import { checkStorage } from "#storage/check/check-storage.ts";
 import { onSmallDisk } from "./small-disk.fixture.ts";
 import {
   assertSound,
@@ -32,6 +33,8 @@ async function startOnFullDisk(directory: string): Promise<void> {
   await upload(first, { parentId, name: "f", bytes });
   await first.close();
   fill(directory);
+  const why = /the disk of .* is full: free 1 MiB there/;
+  assert.throws(() => checkStorage(directory, { repair: false, deep: false }), why);
   const storage = await openTestStorage(directory, { ballastBytes });
   try {
     const more = { ...BY_OWNER, parentId, name: "more", data: patterned(10), mtimeMs: 0 };

@@ -1,5 +1,5 @@
 // Opens a data directory as Storage: SQLite and chunk files behind one writer, with synchronous reads.
-import { existsSync, renameSync, rmSync, statfsSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -7,7 +7,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import { openDataDirectory } from "#storage/metadata/data-directory.ts";
-import { isDatabaseDamaged, isDatabaseUnwritable } from "#storage/metadata/sqlite-errors.ts";
+import { isDatabaseDamaged, isDatabaseUnwritable, lacksRoomToOpen } from "#storage/metadata/sqlite-errors.ts";
 import { LocalStorage } from "./local-storage.ts";
 
 /** Size of the ballast, which removals use on a full disk. */
@@ -16,8 +16,6 @@ const STORAGE_BALLAST_BYTES = 16_777_216;
 const BALLAST_FILE = "ballast";
 /** Name of that file in Grove 0.1.0. */
 const BALLAST_FILE_BEFORE = "slack";
-/** Free space below which the ballast makes room for a start: SQLite needs some before its first read. */
-const START_ROOM_BYTES = 1_048_576;
 
 /** Options of storage. */
 export interface OpenStorageOptions {
@@ -72,8 +70,7 @@ function takeBallastOver(directory: string): string {
 
 /** On a full disk the ballast goes before the database is opened. */
 function makeRoomForStart(directory: string): void {
-  const { bavail, bsize } = statfsSync(directory);
-  if (bavail * bsize < START_ROOM_BYTES) rmSync(takeBallastOver(directory), { force: true });
+  if (lacksRoomToOpen(directory)) rmSync(takeBallastOver(directory), { force: true });
 }
 
 function notOpened(directory: string, error: unknown): GroveError {

@@ -76,13 +76,18 @@ export function closeWriter(db: DatabaseSync): void {
 export function openReader(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
   refuseOldSqlite(db);
-  db.exec(`
-    PRAGMA trusted_schema = OFF;
-    PRAGMA cell_size_check = ON;
-    PRAGMA mmap_size = 0;
-    PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -${READER_CACHE_KIB};
-  `);
+  try {
+    db.exec(`
+      PRAGMA trusted_schema = OFF;
+      PRAGMA cell_size_check = ON;
+      PRAGMA mmap_size = 0;
+      PRAGMA temp_store = MEMORY;
+      PRAGMA cache_size = -${READER_CACHE_KIB};
+    `);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
   return db;
 }
 

@@ -8,6 +8,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_NOMEM = 7;
 const SQLITE_READONLY = 8;
+const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
@@ -25,6 +26,8 @@ const HARMLESS: ReadonlySet<number> = new Set([
   SQLITE_TOOBIG,
   SQLITE_CONSTRAINT,
 ]);
+/** SQLite makes a file of shared memory, and the beginning of a log, before its first read. */
+const ROOM_TO_OPEN_BYTES = 1_048_576;
 const NO_SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Primary result code of an error of SQLite; undefined for any other error. */
@@ -70,6 +73,19 @@ export function isDatabaseUnwritable(error: unknown): boolean {
 /** The refusal of a change without disk space. */
 export function diskFull(cause?: unknown): GroveError {
   return new GroveError("DISK_RESERVE", "the disk is full; nothing was changed", { cause });
+}
+
+/** True where a database may lack the room for its first read. */
+export function lacksRoomToOpen(directory: string): boolean {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize < ROOM_TO_OPEN_BYTES;
+}
+
+/** The error of an operator's command on a data directory: SQLite calls a full disk an I/O error there. */
+export function whyNotRead(directory: string, error: unknown): unknown {
+  if (sqliteCode(error) !== SQLITE_IOERR || !lacksRoomToOpen(directory)) return error;
+  const text = `the disk of ${directory} is full: free 1 MiB there, without which its database cannot be opened`;
+  return new GroveError("DISK_RESERVE", text, { cause: error });
 }
 
 /** The refusal of a change for which the filesystem has no inode: bytes freed elsewhere on it do not help. */
