@@ -80,7 +80,7 @@ test("the metrics listener waits for its port too", async () => {
   const { port } = holder.address() as { port: number };
   setTimeout(() => holder.close(), 300);
   const answer = async (): Promise<void> => undefined;
-  const deps = { answer, failed: () => undefined, clock: systemClock };
+  const deps = { answer, failed: () => undefined, clock: systemClock, otherwise: "" };
   const server = await serveStatus(deps, { host: HOST, port });
   assert.equal(server.address.port, port);
   await server.close();

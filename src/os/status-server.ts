@@ -26,6 +26,8 @@ export interface StatusServerDeps {
   /** Answers a request whose handler failed before the answer began. */
   readonly failed: (error: unknown, response: ServerResponse) => void;
   readonly clock: Clock;
+  /** Ends the error about a port that stays taken. */
+  readonly otherwise: string;
 }
 
 /** A running server. */
@@ -54,7 +56,7 @@ export async function serveStatus(deps: StatusServerDeps, address: HostPort): Pr
   });
   server.maxConnections = METRICS_CONNECTIONS_MAX;
   boundPerAddress(server);
-  await listen(server, address);
+  await listen(server, address, deps.otherwise);
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
   return { address: { host: address.host, port }, close: () => close(server) };
@@ -98,7 +100,7 @@ function boundPerAddress(server: Server): void {
   });
 }
 
-function listen(server: Server, address: HostPort): Promise<void> {
+function listen(server: Server, address: HostPort, otherwise: string): Promise<void> {
   const once = (): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once("error", reject);
@@ -107,11 +109,7 @@ function listen(server: Server, address: HostPort): Promise<void> {
         resolve();
       });
     });
-  return listenWithRetries(address, {
-    listen: once,
-    purpose: " for metrics",
-    otherwise: "choose another gRPC port, which is this one plus 41000",
-  });
+  return listenWithRetries(address, { listen: once, purpose: " for metrics", otherwise });
 }
 
 function close(server: Server): Promise<void> {

@@ -26,6 +26,7 @@ export function startDoorMetrics(deps: DoorMetricsDeps, address: HostPort): Prom
   return serveStatus(
     {
       clock: deps.clock,
+      otherwise: "choose another with -metrics",
       failed: (error, response) => {
         deps.log.warn("metrics_failed", { error: errorText(error) });
         send(response, 500, { error: "an error of the door; its log tells more" });

@@ -38,7 +38,12 @@ export function startMetricsListener(deps: MetricsListenerDeps, address: HostPor
     sendJson(response, 500, '{"error":"internal"}');
   };
   return serveStatus(
-    { clock, failed, answer: (request, response) => answer(deps, request, response) },
+    {
+      clock,
+      failed,
+      answer: (request, response) => answer(deps, request, response),
+      otherwise: "choose another gRPC port, which is this one plus 41000",
+    },
     address,
   );
 }

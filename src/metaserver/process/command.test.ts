@@ -184,7 +184,7 @@ test("a second one on the same store, and flags that make no sense, end with a s
   const { port } = taken.address() as AddressInfo;
   await fails(
     1,
-    /cannot listen for metrics on 127.0.0.1:/,
+    /cannot listen for metrics on 127.0.0.1:.*choose another with -metrics/,
     "-mock",
     "-listen",
     "127.0.0.1:0",

@@ -39,6 +39,7 @@ export async function startStatusListener(
       clock,
       failed,
       answer: (request, response) => answer(deps, { startedMs, store }, request, response),
+      otherwise: "choose another with -metrics",
     },
     address,
   ).catch((error: unknown) => {
