@@ -214,7 +214,7 @@ async function openParts(
     limits: { global: options.limits?.sessions ?? DEFAULT_SERVICE_LIMITS.sessions },
   });
   closers.defer(clock.every(SESSION_SWEEP_INTERVAL_MS, () => sessions.sweep()));
-  const userStates = await UserStateStore.open(join(options.dataFolder, USER_STATES_FILE));
+  const userStates = await UserStateStore.open(join(options.dataFolder, USER_STATES_FILE), { clock, log });
   return {
     ...data,
     operatorLooks: await OperatorLooks.open(options.dataFolder, { clock, log }),

@@ -203,8 +203,18 @@ test("a lock outlives a restart, and a state file that cannot be read keeps the 
   await first.stop();
   const second = await startTestNode({ env: ENV, dataFolder });
   assert.equal((await refusal(second.signIn("gone@example.com"))).reason, "USER_DISABLED");
+  await second.anonymous.setUserState(
+    { state: { username: "next@example.com", disabled: true, reason: "left" } },
+    BY_PASSWORD,
+  );
   await second.stop();
   const path = join(dataFolder, USER_STATES_FILE);
+  await writeFile(path, "{");
+  const third = await startTestNode({ env: ENV, dataFolder });
+  assert.equal((await refusal(third.signIn("gone@example.com"))).reason, "USER_DISABLED");
+  await third.stop();
+  const aside = (await readdir(dataFolder)).filter((name) => name.startsWith(`${USER_STATES_FILE}.corrupt-`));
+  assert.equal(aside.length, 1, "the damaged file is set aside, and told");
   for (const file of [path, `${path}.previous`]) await writeFile(file, "{");
   await assert.rejects(startTestNode({ env: ENV, dataFolder }), /nobody knows who is locked out/);
 });

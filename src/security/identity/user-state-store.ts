@@ -5,6 +5,7 @@ import { GroveError } from "#base/errors.ts";
 import { HAND_OVERS_PER_USER, USER_STATES_MAX } from "#base/limits.ts";
 import { checkedUserState, type UserState } from "#base/user-state.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { type SetAsideDeps, setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { UserStates } from "./user-states.ts";
 
@@ -67,12 +68,16 @@ export class UserStateStore {
   }
 
   /**
-   * Opens or creates the store. A damaged file is replaced by the generation before. Without a sound one
-   * throws CORRUPT: an empty store would lift every lock.
+   * Opens or creates the store. A damaged file is replaced by the generation before, and with `aside` set
+   * aside and told: the last decision may be missing, and the next write would keep it as that generation.
+   * Without a sound one throws CORRUPT: an empty store would lift every lock.
    */
-  static async open(path: string): Promise<UserStateStore> {
-    const { content, isLost } = await readGenerations(path, readStates);
-    if (!isLost) return new UserStateStore(path, content ?? []);
+  static async open(path: string, aside?: SetAsideDeps): Promise<UserStateStore> {
+    const { content, current, isLost } = await readGenerations(path, readStates);
+    if (!isLost) {
+      if (current === "broken" && aside !== undefined) await setAside(path, aside);
+      return new UserStateStore(path, content ?? []);
+    }
     throw new GroveError(
       "CORRUPT",
       `${path} is damaged, and so is the generation before: nobody knows who is locked out; restore it from a backup, or ` +
