@@ -101,7 +101,7 @@ test("an alert is silenced until tomorrow by keys; “?” tells them, and they 
   skip,
 }, async (t) => {
   const { page, fake } = await open(t);
-  const silences: { matchers: { name: string; value: string }[]; ends_at: number }[] = [];
+  const silences: { matchers: { name: string; value: string }[]; duration: string }[] = [];
   fake.replies.set("POST /api/silences", (body) => {
     silences.push(body as (typeof silences)[0]);
     return { ...(body as object), id: "s1", created_by: "x", created_at: 0, starts_at: 0, state: "active" };
@@ -124,8 +124,8 @@ test("an alert is silenced until tomorrow by keys; “?” tells them, and they 
     silences[0]?.matchers.map(({ name, value }) => `${name}=${value}`),
     ["type=storage_warning", "node_id=n1"],
   );
-  const hours = ((silences[0]?.ends_at ?? 0) - Date.now() / 1_000) / 3_600;
-  assert.ok(hours > 8 && hours < 34, `${hours} h`);
+  // The console's clock decides when that is: this machine's may be wrong.
+  assert.equal(silences[0]?.duration, "tomorrow 09:00");
 
   await page.getByRole("heading", { level: 1 }).click();
   await page.keyboard.press("?");

@@ -5,11 +5,11 @@ import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { CLUSTER_KEY, type Cluster } from "./cluster.ts";
 import { queryClient } from "./query-client.ts";
-import { askedEnd, type End } from "./silencing.ts";
+import { askedEnd } from "./silencing.ts";
 
 /** A requested maintenance: its end and reason. */
 export interface MaintenanceRequest {
-  readonly endsAt: End;
+  readonly endsAt: string;
   readonly comment: string;
 }
 

@@ -8,19 +8,16 @@ import { queryClient } from "./query-client.ts";
 const KEY = ["silences"] as const;
 const POLL_MS = 30_000;
 
-/** An end: unix seconds, or a text ("2h", "tomorrow 08:00") by this browser's clock. */
-export type End = number | string;
-
-/** The end's field in a request to the console. */
-export function askedEnd(end: End): object {
+/** An end ("2h", "tomorrow 08:00") in a request: by the console's clock, which this machine's may differ from. */
+export function askedEnd(end: string): object {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
-  return typeof end === "number" ? { ends_at: end } : { duration: end, time_zone: timeZone };
+  return { duration: end, time_zone: timeZone };
 }
 
 /** Matchers, end and reason of a new silence. */
 export interface SilenceRequest {
   readonly matchers: readonly SilenceMatcher[];
-  readonly endsAt: End;
+  readonly endsAt: string;
   readonly comment: string;
 }
 

@@ -2,10 +2,7 @@
 import { Button, Menu, Modal } from "@mantine/core";
 import { type ReactNode, type SubmitEvent, useState } from "react";
 import { useNowMs } from "../live/cluster.ts";
-import type { End } from "../live/silencing.ts";
 import { UntilInput, understood } from "./until-input.tsx";
-
-const HOUR_SECONDS = 3_600;
 
 /** A button with the choices; `of` names the silenced subject. */
 export function SilenceMenu({
@@ -15,10 +12,10 @@ export function SilenceMenu({
 }: {
   readonly of: string;
   readonly isBusy?: boolean;
-  readonly onChoose: (endsAt: End) => void;
+  /** Gets a text, which the console counts from its own clock. */
+  readonly onChoose: (end: string) => void;
 }): ReactNode {
   const [isPicking, setPicking] = useState(false);
-  const inHours = (hours: number): void => onChoose(unixSeconds(new Date()) + hours * HOUR_SECONDS);
   return (
     <>
       <Menu position="bottom-start">
@@ -28,12 +25,10 @@ export function SilenceMenu({
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item onClick={() => inHours(1)}>For 1 hour</Menu.Item>
-          <Menu.Item onClick={() => inHours(4)}>For 4 hours</Menu.Item>
-          <Menu.Item onClick={() => onChoose(unixSeconds(tomorrowMorning()))}>
-            Until tomorrow, 09:00
-          </Menu.Item>
-          <Menu.Item onClick={() => inHours(7 * 24)}>For a week</Menu.Item>
+          <Menu.Item onClick={() => onChoose("1h")}>For 1 hour</Menu.Item>
+          <Menu.Item onClick={() => onChoose("4h")}>For 4 hours</Menu.Item>
+          <Menu.Item onClick={() => onChoose("tomorrow 09:00")}>Until tomorrow, 09:00</Menu.Item>
+          <Menu.Item onClick={() => onChoose("7d")}>For a week</Menu.Item>
           <Menu.Item onClick={() => setPicking(true)}>For, or until …</Menu.Item>
         </Menu.Dropdown>
       </Menu>
@@ -45,9 +40,9 @@ export function SilenceMenu({
         closeButtonProps={{ "aria-label": "Close" }}
       >
         <SilenceForm
-          onChoose={(endsAt) => {
+          onChoose={(end) => {
             setPicking(false);
-            onChoose(endsAt);
+            onChoose(end);
           }}
         />
       </Modal>
@@ -73,15 +68,4 @@ function SilenceForm({ onChoose }: { readonly onChoose: (end: string) => void })
       </div>
     </form>
   );
-}
-
-function tomorrowMorning(): Date {
-  const morning = new Date();
-  morning.setDate(morning.getDate() + 1);
-  morning.setHours(9, 0, 0, 0);
-  return morning;
-}
-
-function unixSeconds(moment: Date): number {
-  return Math.floor(moment.getTime() / 1_000);
 }
