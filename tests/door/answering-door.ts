@@ -11,6 +11,7 @@ const BUILT = fileURLToPath(new URL("../../dist/files/", import.meta.url));
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html",
   ".js": "text/javascript",
+  ".mjs": "text/javascript",
   ".css": "text/css",
   ".svg": "image/svg+xml",
 };

@@ -79,14 +79,14 @@ function PdfPage({ file, number }: { readonly file: PDFDocumentProxy; readonly n
   const [text, setText] = useState("");
   useEffect(() => {
     const element = canvas.current;
-    if (element === null || isNear) return undefined;
-    const observer = new IntersectionObserver(
-      (seen) => seen.some(({ isIntersecting }) => isIntersecting) && setIsNear(true),
-      { rootMargin: `${MARGIN_PX}px` },
-    );
+    if (element === null) return undefined;
+    const observer = new IntersectionObserver((seen) => setIsNear(seen.at(-1)?.isIntersecting === true), {
+      root: element.closest(".pdf"),
+      rootMargin: `${MARGIN_PX}px`,
+    });
     observer.observe(element);
     return () => observer.disconnect();
-  }, [isNear]);
+  }, []);
   useEffect(() => {
     const element = canvas.current;
     if (element === null || !isNear) return undefined;
@@ -95,7 +95,10 @@ function PdfPage({ file, number }: { readonly file: PDFDocumentProxy; readonly n
       (found) => !gone.signal.aborted && setText(found),
       () => undefined,
     );
-    return () => gone.abort();
+    return () => {
+      gone.abort();
+      release(element);
+    };
   }, [file, number, isNear]);
   return (
     <figure>
@@ -103,6 +106,14 @@ function PdfPage({ file, number }: { readonly file: PDFDocumentProxy; readonly n
       <figcaption className="for-readers">{text}</figcaption>
     </figure>
   );
+}
+
+/** Gives up the dots of a page that is far away: those of hundreds of pages are gigabytes. Its place stays. */
+function release(canvas: HTMLCanvasElement): void {
+  if (canvas.hasAttribute("data-drawn")) canvas.style.aspectRatio = `${canvas.width} / ${canvas.height}`;
+  canvas.width = 1;
+  canvas.height = 1;
+  canvas.removeAttribute("data-drawn");
 }
 
 /** Draws a page as wide as its place; resolves with its text, for those who hear it. */
