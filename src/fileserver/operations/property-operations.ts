@@ -59,21 +59,38 @@ export class PropertyOperations {
   change(caller: Caller, request: Place & { readonly edits: readonly PropertyEdit[] }): Promise<number> {
     const { meter, access, locks, changes, properties } = this.#deps;
     return meter.later("write", () =>
-      retryWhenStale(async () => {
-        const addsBytes = checkedBytes(request.edits);
+      retryWhenStale(async (isLast) => {
+        const setBytes = checkedBytes(request.edits);
         const reached = access.reach(caller.identity, request.root, request.path, "write");
         const { id } = existing(reached);
         locks.require(caller, reached, "content");
-        const claim = addsBytes === 0 ? undefined : { creates: 0, addsBytes };
-        await changes.run(caller, reached, claim, (context) =>
-          properties.change({ ...context, inodeId: id, edits: request.edits }),
-        );
+        const addsBytes = isLast ? setBytes : addedBytes(properties.of(id), request.edits);
+        // A change that frees space takes no claim, so it works over quota and on a full disk (D14).
+        const claim = setBytes === 0 || addsBytes < 0 ? undefined : { creates: 0, addsBytes };
+        const wanted = { inodeId: id, edits: request.edits, maxAddedBytes: Math.max(0, addsBytes) };
+        await changes.run(caller, reached, claim, (context) => properties.change({ ...context, ...wanted }));
         // Not the whole attempt again: the change is made.
         const kept = await whenRowsAreHere(() => properties.of(id));
         return kept.reduce((sum, property) => sum + bytesOf(property), 0);
       }),
     );
   }
+}
+
+/** Bytes that edits add to what is there; below 0 where they free some. */
+function addedBytes(present: readonly StoredProperty[], edits: readonly PropertyEdit[]): number {
+  const bytes = new Map(present.map((property) => [keyOf(property), bytesOf(property)]));
+  const total = (): number => bytes.values().reduce((sum, each) => sum + each, 0);
+  const before = total();
+  for (const edit of edits) {
+    if (edit.kind === "set") bytes.set(keyOf(edit), bytesOf(edit));
+    else bytes.delete(keyOf(edit));
+  }
+  return total() - before;
+}
+
+function keyOf({ namespace, name }: StoredProperty): string {
+  return JSON.stringify([namespace, name]);
 }
 
 /** Bytes that edits add at most. Throws BAD_ARGUMENT. */

@@ -253,3 +253,22 @@ test("a restart keeps them, the check of the data counts them, and repairs what 
   assert.deepEqual(await namesAt("/d/f", back), ["a"]);
   assert.equal(await used(back), 104);
 });
+
+test("at the quota's end a property is replaced by one that adds nothing, and over it by a smaller one (spec 4.6.2)", async () => {
+  await set("/d/f", "a");
+  const admin = await node.signIn("administrator@example.com");
+  const limit = (quotaBytes: number) =>
+    admin.call.setQuota({ username: ALICE, quotaBytes: BigInt(quotaBytes) });
+  const replace = (bytes: number) =>
+    alice.call.changeProperties({
+      path: "/d/f",
+      changes: [{ property: { namespace: "urn:n", name: "a", xml: element("a", bytes - 6, "y") } }],
+    });
+  await limit(await used());
+  assert.equal((await replace(100)).bytes, 100n);
+  assert.equal(await reasonOf(replace(101)), "QUOTA_EXCEEDED");
+  await limit(10);
+  assert.equal(await reasonOf(replace(100)), "QUOTA_EXCEEDED");
+  assert.equal((await replace(90)).bytes, 90n);
+  assert.equal(await used(), 94);
+});
