@@ -80,6 +80,16 @@ test("a second run changes nothing; other answers change their file alone, and t
   assert.equal(readFileSync(join(folder, "data/fileserver/tls/node.crt"), "utf8"), node);
 });
 
+test("a damaged record of the run before is named, and nothing is set up anew beside it", async () => {
+  const folder = scratchFolder("grove-init-", diskFolder());
+  assert.equal((await init(folder, TRIAL)).code, 0);
+  writeFileSync(join(folder, "etc/init.json"), "{");
+  const why = /etc\/init\.json is damaged, .*put it back from a copy/;
+  assert.match((await init(folder, TRIAL)).err, why);
+  const words = ["invite", "n2", "n2.example.net", "-below", folder, "-out", join(folder, "n2.answers")];
+  assert.match((await commandHere(command, words)).err, why);
+});
+
 test("the file with the provider's authority may go once a run has copied it", async () => {
   const folder = scratchFolder("grove-init-", diskFolder());
   const brought = join(folder, "issuer.pem");

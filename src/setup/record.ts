@@ -1,6 +1,7 @@
 // What an earlier `grove init` has written here: its answers, and a checksum of each file.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { GroveError } from "#base/errors.ts";
 import { readStateFile, shapeOf } from "#os/state-file.ts";
 import { type Answers, KEYS } from "./answers.ts";
 
@@ -18,10 +19,16 @@ export function recordPath(settings: string): string {
   return join(settings, FILE);
 }
 
-/** Reads the record; undefined where nothing was set up, or where it cannot be understood. */
+/** Reads the record; undefined where nothing was set up. Throws BAD_ARGUMENT where it cannot be understood. */
 export async function readRecord(settings: string): Promise<SetupRecord | undefined> {
-  const record = await readStateFile(recordPath(settings), shapeOf(recordOf));
-  return typeof record === "string" ? undefined : record;
+  const path = recordPath(settings);
+  const record = await readStateFile(path, shapeOf(recordOf));
+  if (record !== "broken") return record === "missing" ? undefined : record;
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${path} is damaged, and with it what this machine was set up as: put it back from a copy; without one move it away, ` +
+      "and give all answers again, with metrics_token as SVC_METRICS_TOKEN beside it says",
+  );
 }
 
 /** Text of the record. */
