@@ -297,6 +297,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "client/terminal",
       "metaserver/directory",
       "os",
+      "security/audit",
       "security/authority",
       "security/identity",
       "security/policy",

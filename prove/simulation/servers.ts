@@ -166,6 +166,7 @@ export class SimulatedMetaServer extends Server<Meta> {
       tokenVerifier: createTokenVerifier({ ...readIdentitySettings(IDENTITY), mock: true, clock }),
       rememberCluster: (clusterId) => idFile.remember(clusterId),
       knownNodes,
+      audit: () => undefined,
       clock,
       log,
       listen: { host: this.host, port: SimulatedMetaServer.PORT },

@@ -54,6 +54,7 @@ async function startMeta(
     tokenVerifier: createTokenVerifier({ clientId: undefined, mock: true, clock }),
     rememberCluster: async () => {},
     knownNodes: file,
+    audit: () => undefined,
     clock,
     log: heard.log,
     listen: { host: "127.0.0.1", port },

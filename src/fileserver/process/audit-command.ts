@@ -17,6 +17,7 @@ The process may run meanwhile. Exit code: 0 when all chains hold, 1 when one doe
 
 Examples:
   grove audit verify -data /srv/grove
+  grove audit verify -data /srv/grove-meta                        what a MetaServer did: app passwords, groups, joined nodes
   grove audit verify -data /srv/grove-admin
   grove audit verify -data /srv/grove-admin -node fs-1 -against /srv/grove`;
 

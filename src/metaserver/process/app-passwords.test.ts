@@ -219,6 +219,7 @@ test(
     const { mark } = await node.getTicketNews({ fsId: "n1" });
     assert.equal((await node.getTicketNews({ fsId: "n1", mark })).unchanged, true);
     await user.revokeAppPassword({ which: "laptop" }, signedIn("alice@example.com"));
+    assert.equal(doors.audited.at(-1)?.act, "app_password.revoke");
     await refused(ask(revoked), Code.UNAUTHENTICATED, "TOKEN_REJECTED");
     clock.advance(1_000);
     const news = await node.getTicketNews({ fsId: "n1", mark });

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { openDirectoryReader } from "#metaserver/directory/open-directory.ts";
+import { verifyAudit } from "#security/audit/verify-audit.ts";
 import { GROVE_ENTRY } from "#testing/grove-program.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { Health } from "#wire/framing/gen/grpc/health/v1/health_pb.ts";
@@ -77,7 +78,12 @@ test(
     const client = createClient(MetaServer, first.channel);
     const { clusterId } = await client.registerFileServer(nodeMessage("a"));
     const route = await client.navigate({}, as("u@example.com"));
+    const { appPassword } = await client.createAppPassword({ name: "laptop" }, as("u@example.com"));
     assert.equal(await first.stop("SIGTERM"), 0);
+    const { broken, lines } = await verifyAudit(folder);
+    assert.deepEqual([broken, lines], [undefined, 1]);
+    const line = await readFile(join(folder, "audit", "0000000000000001.log"), "utf8");
+    assert.match(line, new RegExp(`"act":"app_password.create".*app:${appPassword?.id}`));
     assert.equal((await readFile(join(folder, "cluster_id"), "utf8")).trim(), clusterId);
 
     const second = await start(t, folder);

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
+import type { AuditSink } from "#base/audit-act.ts";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
 import { METASERVER_PORT } from "#base/limits.ts";
@@ -9,6 +10,7 @@ import { errorText, type Logger } from "#base/log.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
 import { systemFraction, systemRandom } from "#base/random.ts";
+import { currentRequestId } from "#base/request-scope.ts";
 import { VERSION } from "#base/version.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
@@ -18,6 +20,7 @@ import { createLogger, LOG_LEVELS, type LogLevel, switchLevelOnSignal } from "#o
 import { makePrivateFolder } from "#os/private-folder.ts";
 import type { OnUpgraded } from "#os/schema-copy.ts";
 import type { StatusServer } from "#os/status-server.ts";
+import { AuditLog } from "#security/audit/audit-log.ts";
 import { openClusterIdFile } from "#security/authority/cluster-id-file.ts";
 import { readPem } from "#security/authority/tls-material.ts";
 import { doorTokens } from "#security/identity/door-tokens.ts";
@@ -169,7 +172,6 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   );
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;
-  const knownNodes = await openKnownNodesFile(folder);
   const directory = await openDirectory(url, { clock: systemClock, clusterId, onUpgraded: told(log) });
   let { port } = listen;
   const teller = new SecurityReporter({
@@ -195,7 +197,8 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
       doorTokens: doorTokens(settings, { mock, ca: idpCa, ...watched }),
       administrators: administratorsOf(settings, watched),
       rememberCluster: (clusterId) => clusterIdFile.remember(clusterId),
-      knownNodes,
+      knownNodes: await openKnownNodesFile(folder),
+      audit: await openAudit(folder, log, ends),
       clock: systemClock,
       log,
       listen,
@@ -223,6 +226,13 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
     });
     throw error;
   }
+}
+
+/** Opens the audit log; each line names the request that caused it. */
+async function openAudit(dataFolder: string, log: Logger, ends: AsyncDisposableStack): Promise<AuditSink> {
+  const auditLog = await AuditLog.open({ dataFolder, clock: systemClock, log });
+  ends.defer(() => auditLog.close());
+  return (act) => auditLog.append({ request: currentRequestId(), ...act });
 }
 
 function logServing(

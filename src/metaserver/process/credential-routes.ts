@@ -1,5 +1,6 @@
 // App passwords at a MetaServer: users make, list and revoke them; doors bring them and get tickets.
 import { hash } from "node:crypto";
+import type { AuditActName, AuditSink } from "#base/audit-act.ts";
 import { GroveError } from "#base/errors.ts";
 import { LAST_MOMENT_MS } from "#base/limits.ts";
 import { checkedNodeId } from "#base/node-id.ts";
@@ -32,6 +33,7 @@ const PATH_MAX_LENGTH = 4_096;
 export interface CredentialRoutesDeps extends RecentUserDeps {
   readonly signer: TicketSigner;
   readonly random: Random;
+  readonly audit: AuditSink;
   /** Where WebDAV programs come in, for people to be told; undefined where it is not known. */
   readonly webdavUrl?: string | undefined;
 }
@@ -59,6 +61,7 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
         read_only: record.readOnly,
         below: record.folderId === "" ? undefined : record.folderId,
       });
+      auditAppPassword("app_password.create", record, user, deps);
       return { password: text, appPassword: message(record), webdavUrl: deps.webdavUrl ?? "" };
     },
 
@@ -74,6 +77,7 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       if (record === undefined)
         throw new GroveError("BAD_ARGUMENT", "you have no app password of that name or id");
       log.info("app_password_revoked", { user: username, credential: `app:${record.id}`, peer });
+      auditAppPassword("app_password.revoke", record, user, deps);
       return { revoked: message(record) };
     },
 
@@ -115,6 +119,24 @@ export function credentialRoutes(deps: CredentialRoutesDeps): CredentialRoutes {
       return { keys, mark, ended, clusterId, allBeforeMs: BigInt(value.allBeforeMs) };
     },
   };
+}
+
+function auditAppPassword(
+  act: AuditActName,
+  { id, owner, name, readOnly, folderPath, endsMs }: AppPasswordRecord,
+  { address, doorId }: RecentUser,
+  { audit }: CredentialRoutesDeps,
+): void {
+  const detail = {
+    credential: `app:${id}`,
+    name,
+    read_only: readOnly,
+    below: folderPath === "" ? undefined : folderPath,
+    ends: endsMs === 0 ? undefined : new Date(endsMs).toISOString(),
+    address,
+    door: doorId,
+  };
+  audit({ act, actor: owner, subject: owner, detail });
 }
 
 /** The person's app passwords: an address may have belonged to somebody else, whose open nothing any more. */

@@ -1,4 +1,5 @@
 // Browsers' sessions at doors: opened for an ID token that names doors as its audience, listed, and ended.
+import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { isSamePerson } from "#base/verified-identity.ts";
@@ -24,6 +25,7 @@ export interface DoorSessionRoutesDeps extends RecentUserDeps {
   readonly doorTokens: TokenVerifier | undefined;
   readonly groups: Pick<GroupGate, "heard">;
   readonly random: Random;
+  readonly audit: AuditSink;
 }
 
 /** The handlers about browsers' sessions. */
@@ -34,7 +36,7 @@ export type DoorSessionRoutes = Pick<
 
 /** Makes the handlers. */
 export function doorSessionRoutes(deps: DoorSessionRoutesDeps): DoorSessionRoutes {
-  const { directory, clock, log, passwords, random, mock } = deps;
+  const { directory, clock, audit, log, passwords, random, mock } = deps;
   return {
     async openDoorSession({ idToken, userAgent }, context) {
       const door = doorSpeakerFor(context, deps);
@@ -74,6 +76,8 @@ export function doorSessionRoutes(deps: DoorSessionRoutesDeps): DoorSessionRoute
       passwords.made(record.hash);
       const credential = `browser:${made.id}`;
       log.info("door_session_opened", { user: username, credential, door: door.id, peer: door.address });
+      const detail = { credential, door: door.id, address: door.address };
+      audit({ act: "session.open", actor: username, subject: username, detail });
       return { secret: made.text, username, endsMs: BigInt(record.endsMs) };
     },
 

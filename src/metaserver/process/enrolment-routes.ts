@@ -1,5 +1,6 @@
 // Certificates of nodes: the first by a one-time token, each next one by the one before (D20).
 import { createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import type { AuditSink } from "#base/audit-act.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { checkedNodeId } from "#base/node-id.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
@@ -31,6 +32,7 @@ export interface EnrolmentRoutesDeps extends NodeSpeakerDeps {
   readonly authority: Authority | undefined;
   /** The metadata store: a removed node comes back by joining. */
   readonly directory: Pick<Directory, "readmitNode" | "requireNotRemoved">;
+  readonly audit: AuditSink;
   /** True for a DNS name or address of this MetaServer, which no other node gets by default. */
   readonly isOwnName: (name: string) => boolean;
 }
@@ -40,7 +42,7 @@ export type EnrolmentRoutes = Pick<ServiceHandlers<typeof MetaServer>, "joinNode
 
 /** Makes the handlers. */
 export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
-  const { authority, clock, log } = deps;
+  const { authority, clock, audit, log } = deps;
   const failures = new FailureGate(deps);
   const renewals = new SlidingWindow(clock, { count: RENEWALS_PER_HOUR_PER_NODE, windowMs: 3_600_000 });
   const oneByOne = inTurn();
@@ -71,12 +73,10 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
           certificate: await authority.signNodeCertificate(checked.publicKey, checked.request),
         };
       });
-      log.warn("node_joined", {
-        node: order.request.id,
-        peer: address,
-        names: order.request.names?.join(" "),
-      });
-      return { nodeId: order.request.id, certificate, serverVersion: VERSION };
+      const { id, names = [] } = order.request;
+      log.warn("node_joined", { node: id, peer: address, names: names.join(" ") });
+      audit({ act: "node.join", actor: "node", subject: id, detail: { address, names: names.join(" ") } });
+      return { nodeId: id, certificate, serverVersion: VERSION };
     },
 
     async renewCertificate(request, context) {
@@ -87,7 +87,10 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
         const waitMs = renewals.take(`${id}.door`);
         if (waitMs > 0) throw tooMany("this certificate is renewed too often", waitMs);
         log.info("certificate_renewed", { door: id, peer: context.peer.address });
-        return { certificate: await signAgain(authority, door) };
+        const certificate = await signAgain(authority, door);
+        const detail = { role: "door", address: context.peer.address };
+        audit({ act: "certificate.renew", actor: "node", subject: id, detail });
+        return { certificate };
       }
       const { nodeId, keyFingerprint, raw } = requireCertificate(context, deps);
       if (authority === undefined) throw signsNothing();
@@ -103,6 +106,8 @@ export function enrolmentRoutes(deps: EnrolmentRoutesDeps): EnrolmentRoutes {
       if (waitMs > 0) throw tooMany("this certificate is renewed too often", waitMs);
       const certificate = await signAgain(authority, raw);
       log.info("certificate_renewed", { node: nodeId, peer: context.peer.address });
+      const detail = { role: "fileserver", address: context.peer.address };
+      audit({ act: "certificate.renew", actor: "node", subject: nodeId, detail });
       return { certificate };
     },
   };

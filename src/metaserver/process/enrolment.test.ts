@@ -77,6 +77,10 @@ test("a token is used up by joining, and by nothing that fails before", TIMEOUT,
   await assert.rejects(cluster.join(token, { hosts: ["-x"] }), has("BAD_ARGUMENT", /DNS name/));
   assert.equal((await cluster.join(token)).id, "n1");
   await assert.rejects(cluster.join(token), has("TOKEN_REJECTED"));
+  assert.deepEqual(
+    cluster.audited.map(({ act, subject }) => [act, subject]),
+    [["node.join", "n1"]],
+  );
 });
 
 test("two nodes with one token: one joins", TIMEOUT, async (t) => {

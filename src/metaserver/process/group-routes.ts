@@ -1,4 +1,5 @@
 // The routes about groups: administrators make them, managers add members, nodes learn who has which role.
+import type { AuditSink } from "#base/audit-act.ts";
 import { isDoorSecret } from "#base/door-call.ts";
 import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
@@ -38,6 +39,7 @@ const ROLES_PER_PAGE = 4_000;
 export interface GroupRoutesDeps extends AdministratorDeps, NodeSpeakerDeps {
   readonly directory: Pick<Directory, "findRoot" | "locateRoot" | "requireNode">;
   readonly groups: GroupGate;
+  readonly audit: AuditSink;
 }
 
 /** The handlers. */
@@ -56,7 +58,7 @@ interface Asker {
 
 /** Makes the handlers. */
 export function groupRoutes(deps: GroupRoutesDeps): GroupRoutes {
-  const { directory, groups, log } = deps;
+  const { directory, groups, audit, log } = deps;
   return {
     createGroup: (request, context) => create(deps, request, context),
     changeGroup: (request, context) => change(deps, request, context),
@@ -82,6 +84,7 @@ export function groupRoutes(deps: GroupRoutesDeps): GroupRoutes {
       const name = checkedGroupName(request.name);
       await groups.change({ kind: "delete", name });
       log.info("group_deleted", { group: name, by });
+      audit({ act: "group.delete", actor: by, subject: groupPrincipal(name) });
       return {};
     },
 
@@ -102,7 +105,7 @@ async function create(
   request: CreateGroupRequest,
   context: CallContext,
 ): Promise<{ group: Message }> {
-  const { groups, directory, clock, log } = deps;
+  const { groups, directory, clock, audit, log } = deps;
   const by = await requireAdministrator(context, deps);
   const name = checkedGroupName(request.name);
   if (groups.has(name)) {
@@ -127,6 +130,7 @@ async function create(
     group: { name, createdBy: by, createdMs, members: [], claims: [] },
   });
   log.info("group_created", { group: name, by, node: fsId, with_files: hasFiles });
+  audit({ act: "group.create", actor: by, subject: owner, detail: { node: fsId, with_files: hasFiles } });
   return { group: await messageOf(deps, name, { name: by, isAdmin: true, values: [] }) };
 }
 
@@ -135,7 +139,7 @@ async function change(
   request: ChangeGroupRequest,
   context: CallContext,
 ): Promise<{ group: Message }> {
-  const { groups, clock, log } = deps;
+  const { groups, clock, audit, log } = deps;
   const asker = await askerOf(context, deps);
   const name = checkedGroupName(request.name);
   requireSight(deps, asker, name);
@@ -151,7 +155,9 @@ async function change(
   }
   requireNoOwnGain(groups, asker, wanted);
   await groups.change(wanted);
-  log.info("group_changed", { group: name, by: asker.name, change: wanted.kind, ...subjectOf(wanted) });
+  const detail = { change: wanted.kind, ...subjectOf(wanted) };
+  log.info("group_changed", { group: name, by: asker.name, ...detail });
+  audit({ act: "group.change", actor: asker.name, subject: groupPrincipal(name), detail });
   return { group: await messageOf(deps, name, asker) };
 }
 

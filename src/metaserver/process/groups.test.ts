@@ -90,7 +90,7 @@ test("nobody signs in as a group, by any token", async (t) => {
 });
 
 test("administrators alone make and delete groups; a member who manages adds and removes by hand", async (t) => {
-  const { client } = await start(t);
+  const { meta, client } = await start(t);
   const [admin, manager, writer, stranger] = [ROOT, as("m@x.de"), as("w@x.de"), as("s@x.de")];
   await refused(client.createGroup({ name: "other" }, manager), Code.PERMISSION_DENIED, "NOT_ADMIN");
   await client.changeGroup(member("m@x.de", "manage"), admin);
@@ -118,6 +118,20 @@ test("administrators alone make and delete groups; a member who manages adds and
   await client.claimRoot({ fsId: "a", epoch: 1n, username: ATLAS });
   await client.deleteGroup({ name: "atlas" }, admin);
   assert.deepEqual(await rolesAt(client), []);
+  // Each change has a line of its author's, and no refusal has one.
+  const lines = meta.audited.map(({ act, actor, subject, detail }) => [
+    act,
+    actor,
+    subject,
+    detail?.["user"],
+  ]);
+  assert.deepEqual(lines, [
+    ["group.create", "root@example.com", ATLAS, undefined],
+    ["group.change", "root@example.com", ATLAS, "m@x.de"],
+    ["group.change", "m@x.de", ATLAS, "w@x.de"],
+    ["group.change", "m@x.de", ATLAS, "root@example.com"],
+    ["group.delete", "root@example.com", ATLAS, undefined],
+  ]);
   // Another group of that name gets the files only where an administrator says so.
   await refused(client.createGroup({ name: "atlas" }, admin), Code.INVALID_ARGUMENT, "BAD_ARGUMENT");
   await client.createGroup({ name: "atlas", withFiles: true }, admin);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { AuditAct } from "#base/audit-act.ts";
 import { ManualClock } from "#base/clock.ts";
 import type { ErrorCode } from "#base/errors.ts";
 import { type LogFields, type Logger, silentLogger } from "#base/log.ts";
@@ -29,6 +30,8 @@ export interface MetaServerUnderTest {
   readonly port: number;
   /** Port for nodes alone; undefined unless a test wants it. */
   readonly controlPort: number | undefined;
+  /** Acts that were told to its audit log. */
+  readonly audited: AuditAct[];
   /** Events that were logged, with their fields. */
   readonly logged: { event: string; fields: LogFields }[];
   /** A client over a channel of its own, closed after the test. */
@@ -67,6 +70,7 @@ export async function startForTest(
   const logged: MetaServerUnderTest["logged"] = [];
   const keep = (event: string, fields: LogFields = {}): number => logged.push({ event, fields });
   const log: Logger = { ...silentLogger, debug: keep, info: keep, warn: keep, error: keep };
+  const audited: AuditAct[] = [];
   const { groupsClaim } = options;
   const server = await startMetaServer({
     directory,
@@ -82,6 +86,7 @@ export async function startForTest(
     }),
     rememberCluster: async () => {},
     knownNodes: await openKnownNodesFile(options.folder ?? folder),
+    audit: (act) => audited.push(act),
     clock,
     log,
     listen: { host: "127.0.0.1", port: 0 },
@@ -108,6 +113,7 @@ export async function startForTest(
   };
   return {
     clock,
+    audited,
     directory,
     port: server.address.port,
     controlPort: server.controlAddress?.port,

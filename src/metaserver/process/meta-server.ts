@@ -1,4 +1,5 @@
 // The MetaServer: joins store, verification and routes to one gRPC port.
+import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { IP_MISMATCH_EVENT_INTERVAL_MS, STOP_GRACE_MS } from "#base/limits.ts";
@@ -55,6 +56,8 @@ export interface MetaServerDeps {
   readonly rememberCluster: (clusterId: string) => Promise<void>;
   /** Survives a loss of the store. */
   readonly knownNodes: KnownNodesFile;
+  /** Receives what no other process notes: app passwords, groups, sign-ins at doors, certificates (D24). */
+  readonly audit: AuditSink;
   readonly clock: Clock;
   readonly log: Logger;
   readonly listen: ListenAddress;
