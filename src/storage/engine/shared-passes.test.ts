@@ -1,6 +1,8 @@
 // Tests that scrub and recount find on the shared engine what they find on local disks, and list it in the same words.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { existsSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type pg from "pg";
 import { systemClock } from "#base/clock.ts";
@@ -194,6 +196,24 @@ test(
     assert.equal(last.storage.damagedFiles().count, 0);
   },
 );
+
+test("a bucket that is away is no damage: the scrub waits for it", LONG, async (t) => {
+  const place = await enginePlace(places);
+  const waits: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (event) => waits.push(event) };
+  const { storage } = await openEngine(t, place, { logger });
+  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await upload(storage, OWNER, directoryId, "a", patterned(300_000));
+  const folder = join(dirname(places.store.credentialsFile), "data", places.store.bucket);
+  renameSync(folder, `${folder}-away`);
+  t.after(() => existsSync(folder) || renameSync(`${folder}-away`, folder));
+  storage.startScrub(SCRUB);
+  const isEnded = (): boolean => storage.scrubState().lastEndedAtMs !== undefined;
+  await until(() => isEnded() || waits.includes("storage.scrub_waits"));
+  renameSync(`${folder}-away`, folder);
+  assert.equal(storage.scrubState().pass?.found, 0);
+  assert.ok((await readAll(storage, (await inodeAt(storage, OWNER, "a")).id)).equals(patterned(300_000)));
+});
 
 test(
   "every counter planted wrong is found by the recount as on local disks, and right ones are not (D16, A-17)",

@@ -156,6 +156,8 @@ export class S3Client {
   /** Length and checksum of an object. */
   async head(key: string): Promise<ObjectFacts> {
     const answer = await this.#send({ method: "HEAD", key, headers: { "x-amz-checksum-mode": "ENABLED" } });
+    // Its answer has no code: only that to GET tells a missing object from a missing bucket.
+    if (answer.status === 404) await this.get(key, 0, 1, () => undefined);
     if (answer.status !== 200) throw this.#refusal("HEAD", answer);
     const crc = answer.headers["x-amz-checksum-crc32"];
     return {

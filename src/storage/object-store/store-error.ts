@@ -76,7 +76,8 @@ function problemOf(status: number, code: string): StoreProblem {
   if (code === "NoSuchBucket") return "refused";
   if (BUSY_CODES.includes(code)) return "busy";
   if (DAMAGED_CODES.includes(code)) return "damaged";
-  if (status === 404) return "missing";
+  // Where the bucket is away, or a proxy has lost its store, nothing is known of the object.
+  if (status === 404) return code === "NoSuchKey" ? "missing" : "busy";
   if (status === 412) return "taken";
   if (status === 401 || status === 403) return "denied";
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501)

@@ -96,6 +96,7 @@ test("answers become problems by code and status, with words of the store's own 
   assert.equal(problem(501), "refused");
   assert.equal(problem(404, "NoSuchKey"), "missing");
   assert.equal(problem(404, "NoSuchBucket"), "refused");
+  assert.equal(problem(404), "busy", "a proxy that has lost its store");
   assert.equal(problem(412), "taken");
   assert.equal(problem(400, "BadDigest"), "damaged");
   assert.equal(problem(400, "InvalidDigest"), "damaged");
