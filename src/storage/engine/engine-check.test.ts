@@ -7,10 +7,13 @@ import { systemClock } from "#base/clock.ts";
 import { silentLogger } from "#base/log.ts";
 import { systemFraction } from "#base/random.ts";
 import { crc32 } from "#os/crc32.ts";
+import { sweepBlocks } from "#storage/object-store/block-sweeps.ts";
 import { chunkKey } from "#storage/object-store/chunk-blocks.ts";
+import { RECOVERY_WINDOW_MS } from "#storage/object-store/dropped-chunks.ts";
 import { openRequests } from "#storage/object-store/object-store.ts";
 import { bytesBody } from "#storage/object-store/s3-client.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
+import { connectShared } from "#storage/shared/shared-connection.ts";
 import { enginePlaces } from "#testing/engine-places.ts";
 import { type EnginePlace, enginePlace, inodeAt, openEngine, upload } from "./engine.fixture.ts";
 import { checkEngine } from "./engine-check.ts";
@@ -89,4 +92,53 @@ test("a used engine is sound; wrong counters, lost rows, lost and stray objects 
   assert.match((await differencesOf(place)).join("\n"), /docs\/a.* has stored bytes of another length/);
   await client.query(`DELETE FROM ${schema}.holding`);
   assert.match((await differencesOf(place)).join("\n"), /has no lease row/);
+});
+
+test("what came after a restored moment stays for the window of recovery, so that a later one can be restored", {
+  skip,
+}, async (t) => {
+  const place = await enginePlace(places);
+  const first = await openEngine(t, place);
+  const { directoryId } = await first.storage.createRoot({ owner: OWNER, rootId: "root" });
+  await upload(first.storage, OWNER, directoryId, "kept", randomBytes(100_000));
+  const client = await connectShared(place.database);
+  t.after(() => client.end());
+  const tables = ["chunk", "file_chunk", "inode", "root"];
+  const moment: unknown[] = [];
+  for (const table of tables) {
+    const { rows } = await client.query(`SELECT json_agg(t) AS rows FROM ${table} t`);
+    moment.push((rows[0] as { rows: unknown }).rows);
+  }
+  await upload(first.storage, OWNER, directoryId, "late", randomBytes(100_000));
+  await first.storage.close();
+  for (const [at, table] of tables.entries()) {
+    await client.query(`DELETE FROM ${table}`);
+    await client.query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`, [
+      JSON.stringify(moment[at]),
+    ]);
+  }
+  // One object has a name of a block that was there at the moment, one of a block that came later.
+  const settings = storeSettings(place.storeUrl);
+  const deps = { clock: systemClock, fraction: systemFraction };
+  const requests = await openRequests({ settings, ...deps, logger: silentLogger });
+  t.after(() => requests.client.close());
+  const bytes = Buffer.from("later");
+  const stray = chunkKey(settings.prefix, `${"0".repeat(32)}00`);
+  await requests.putNew(stray, bytesBody([bytes], bytes.length), crc32(bytes));
+  const listed = async (): Promise<number> => {
+    return (await requests.list(`${settings.prefix}chunks/`, "")).objects.length;
+  };
+  await checkEngine({ database: [place.database], bucket: settings, isRestored: true, ...deps });
+
+  const next = await openEngine(t, place);
+  const incarnation = await next.rows.incarnation();
+  const removal = next.store.removal({ incarnation, recoveryWindowMs: RECOVERY_WINDOW_MS });
+  const sweptAfter = async (ms: number): Promise<number> => {
+    const clock = { wallMs: () => systemClock.wallMs() + ms };
+    const sweep = { ...removal, blocks: next.rows, places: new Map(), clock };
+    await sweepBlocks(sweep, new AbortController().signal);
+    return listed();
+  };
+  assert.equal(await sweptAfter(RECOVERY_WINDOW_MS - 60_000), 3);
+  assert.equal(await sweptAfter(RECOVERY_WINDOW_MS + 60_000), 1);
 });

@@ -16,14 +16,18 @@ export async function beginAnew(client: pg.ClientBase): Promise<void> {
      UPDATE holding SET epoch = epoch + ${EPOCHS_AHEAD}, prior_epoch = epoch, prior_group = last_group, last_group = '',
        taken_at = clock_timestamp()`,
   );
+  // Objects of after the moment stay for the window of recovery: the database may be restored to a later one.
+  await client.query(
+    "UPDATE chunk_block SET is_swept_once = TRUE, closed_at = clock_timestamp() WHERE NOT is_swept_once",
+  );
 }
 
-/** Gives objects without a row to the sweeps: their blocks have ended, and are swept as others are. */
+/** Gives objects without a row to the last sweeps, after the window of recovery: their blocks have ended. */
 export async function leaveToSweeps(client: pg.ClientBase, names: readonly string[]): Promise<void> {
   for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
     await client.query(
-      `INSERT INTO chunk_block (id, root_id, epoch, since_ms, closed_at)
-       SELECT DISTINCT left(name, -2), '', 0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, clock_timestamp()
+      `INSERT INTO chunk_block (id, root_id, epoch, since_ms, closed_at, is_swept_once)
+       SELECT DISTINCT left(name, -2), '', 0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, clock_timestamp(), TRUE
        FROM unnest($1::text[]) AS stray (name) ON CONFLICT (id) DO NOTHING`,
       [names.slice(at, at + NAMES_AT_ONCE)],
     );
