@@ -47,6 +47,9 @@ export class FencedError extends Error {
 /** SQLSTATEs after which the same group may pass: conflicts, locks, and a server that ends or begins. */
 const PASSING = /^(?:40001|40P01|55P03|57P0[1-5]|57014|53300|25006|25P03|08...)$/;
 
+/** SQLSTATE of a database whose disk is full: it took nothing of the group. */
+const FULL = "53100";
+
 /** A statement, prepared once for each connection where it has a name. */
 interface Statement {
   readonly name?: string;
@@ -75,7 +78,7 @@ export class CommitClient {
   /**
    * Commits the effects in all the roots or in none; resolves when they are durable. Roots come in the order
    * of their numbers. It tries again until it knows the outcome. Throws FencedError, STORE_UNAVAILABLE once
-   * closed, and the database's refusal of the rows themselves.
+   * closed and for a database without room, and the database's refusal of the rows themselves.
    */
   async commit(roots: readonly HeldRoot[], effects: readonly TableEffects[]): Promise<void> {
     const packed = packRows(effects);
@@ -98,6 +101,7 @@ export class CommitClient {
         );
       }
       const code = codeOf(failure);
+      if (code === FULL) throw full(failure);
       if (/^[0-9A-Z]{5}$/.test(code) && !PASSING.test(code)) throw failure;
       await this.#pause();
     }
@@ -209,4 +213,9 @@ function codeOf(error: unknown): string {
 
 function closed(): GroveError {
   return new GroveError("STORE_UNAVAILABLE", "the shared engine is being closed");
+}
+
+function full(cause: Error): GroveError {
+  const text = "the shared database has no space left on its disk; nothing was changed";
+  return new GroveError("STORE_UNAVAILABLE", text, { cause });
 }

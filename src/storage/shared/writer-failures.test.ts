@@ -130,6 +130,30 @@ for (const [what, name] of [
   });
 }
 
+test(
+  "a database without room refuses a whole group in words, and takes changes once it has some",
+  LONG,
+  async (t) => {
+    const database = await makeSharedDatabase(t, server);
+    const { writer, client } = await openWriter(t, database);
+    const top = (await makeRoot(client)) * 2 ** 32 + 1;
+    await makeDirectory(writer, top, "before");
+    await client.query(`
+    CREATE FUNCTION is_full() RETURNS TRIGGER LANGUAGE plpgsql AS $body$ BEGIN
+      RAISE EXCEPTION 'could not extend file "base/1/2"' USING ERRCODE = 'disk_full';
+    END $body$;
+    CREATE TRIGGER is_full BEFORE INSERT ON inode EXECUTE FUNCTION is_full()`);
+    const outcomes = await Promise.allSettled(["a", "b"].map((name) => makeDirectory(writer, top, name)));
+    for (const outcome of outcomes) {
+      assert.ok(outcome.status === "rejected" && refusal("STORE_UNAVAILABLE")(outcome.reason));
+      assert.match(String(outcome.reason), /the shared database has no space left on its disk/);
+    }
+    await client.query("DROP TRIGGER is_full ON inode");
+    await makeDirectory(writer, top, "a");
+    assert.deepEqual(await stored(client), { names: ["a", "before"], live: 2 });
+  },
+);
+
 test("how a move stands is not taken as kept when the cache cannot keep it", LONG, async (t) => {
   const database = await makeSharedDatabase(t, server);
   const { writer, cache, client } = await openWriter(t, database);
