@@ -63,4 +63,5 @@ test("a lost object and a wrong counter are found without a read, told in /metri
   assert.notEqual(code, 0);
   assert.match(stdout, new RegExp(`chunk ${lost} has no object`));
   assert.match(stdout, /live bytes/);
+  assert.doesNotMatch(stdout, /-repair/, "nothing is repaired there");
 });

@@ -29,7 +29,8 @@ also takes that mark away from files whose bytes are right again, so that a chun
 
 -engine_file and -store in place of -data check the shared engine while FileServers use it: its rows by the same rules, and
 with -list every object of the bucket. Nothing is repaired there. -restored is for a database that was restored to an earlier
-moment: it ends all leases, and leaves objects of after that moment to the removal passes. Stop the FileServers first.
+moment, or stands beside a bucket that has lost its content: it ends all leases, and leaves objects of after that moment to
+the removal passes. Stop the FileServers first.
 
 Exit code: 0 only if nothing differs; 1 if something does, even when it was repaired: run it again to see 0. Nothing was
 checked: 3 when the folder is missing or no data folder, 8 when a running node holds it.
@@ -112,7 +113,9 @@ function inWords(report: StorageReport, flags: Flags): string {
     const left = differenceCount - repairedCount;
     lines.push(
       `${differenceCount} differences, ${repairedCount} repaired` +
-        (left > 0 && !flags.repair ? "; -repair puts right what can be put right" : ""),
+        (left > 0 && flags.data !== undefined && !flags.repair
+          ? "; -repair puts right what can be put right"
+          : ""),
     );
   }
   return `${lines.join("\n")}\n`;

@@ -15,7 +15,8 @@ import { bytesBody } from "#storage/object-store/s3-client.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { connectShared } from "#storage/shared/shared-connection.ts";
 import { enginePlaces } from "#testing/engine-places.ts";
-import { type EnginePlace, enginePlace, inodeAt, openEngine, upload } from "./engine.fixture.ts";
+import { until } from "#testing/until.ts";
+import { type EnginePlace, enginePlace, inodeAt, openEngine, readAll, upload } from "./engine.fixture.ts";
 import { checkEngine } from "./engine-check.ts";
 
 const places = enginePlaces();
@@ -141,4 +142,30 @@ test("what came after a restored moment stays for the window of recovery, so tha
   };
   assert.equal(await sweptAfter(RECOVERY_WINDOW_MS - 60_000), 3);
   assert.equal(await sweptAfter(RECOVERY_WINDOW_MS + 60_000), 1);
+});
+
+test("a bucket without the chunks of its database is refused, until fsck is told that they are lost", {
+  skip,
+}, async (t) => {
+  const place = await enginePlace(places);
+  const { storage, directory } = await openEngine(t, place);
+  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "root" });
+  const bytes = randomBytes(100_000);
+  await upload(storage, OWNER, directoryId, "large", bytes);
+  await storage.close();
+  const other = { ...place, storeUrl: place.storeUrl.replace("?", "-other?") };
+  await assert.rejects(openEngine(t, other, { directory }), /hold nothing of the database, which has chunks/);
+  const here = await openEngine(t, place, { directory });
+  await until(() => here.storage.roots().length === 1);
+  const file = await inodeAt(here.storage, OWNER, "large");
+  assert.ok((await readAll(here.storage, file.id)).equals(bytes), "nothing was marked as damaged");
+  await here.storage.close();
+
+  const bucket = storeSettings(other.storeUrl);
+  const check = { database: [place.database], bucket, clock: systemClock, fraction: systemFraction };
+  const { differences } = await checkEngine({ ...check, isRestored: true });
+  assert.match(differences.join(), /has no object/);
+  const there = await openEngine(t, other, { directory });
+  await until(() => there.storage.roots().length === 1);
+  await upload(there.storage, OWNER, directoryId, "large", bytes);
 });

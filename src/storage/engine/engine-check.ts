@@ -14,6 +14,7 @@ import { checkRows } from "#storage/check/check-storage.ts";
 import { migrate } from "#storage/metadata/schema.ts";
 import { type BucketDifference, compareBucket } from "#storage/object-store/bucket-list.ts";
 import { openRequests } from "#storage/object-store/object-store.ts";
+import { StoreMarker } from "#storage/object-store/store-marker.ts";
 import type { StoreSettings } from "#storage/object-store/store-settings.ts";
 import { ROOT_COLUMNS } from "#storage/shared/own-roots.ts";
 import { connectToPrimary, type SharedAddress } from "#storage/shared/shared-connection.ts";
@@ -44,13 +45,16 @@ export interface EngineCheck {
  * removed.
  */
 export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
-  const folder = mkdtempSync(join(tmpdir(), "grove-fsck-"));
   const client = await connectToPrimary(check.database);
+  const folder = mkdtempSync(join(tmpdir(), "grove-fsck-"));
   const db = new DatabaseSync(join(folder, "rows.db"), { enableForeignKeyConstraints: false });
   try {
     // The lock ends with the connection.
     if (check.bucket !== undefined) await requireNoRemoval(client);
-    if (check.isRestored === true) await beginAnew(client);
+    if (check.isRestored === true && check.bucket !== undefined) {
+      await ownBucket(check, check.bucket, client);
+      await beginAnew(client);
+    }
     const { dataId, unheld, outside } = await copyRows(client, db);
     const notes = [
       ...leftOut(outside.arriving.length, "on the way here from other nodes, and not checked yet"),
@@ -85,6 +89,22 @@ async function requireNoRemoval(client: pg.Client): Promise<void> {
   const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS "isMine"', [REMOVAL_LOCK]);
   if ((rows[0] as { isMine: boolean }).isMine) return;
   throw new GroveError("DATA_IN_USE", "chunks are being removed at this moment; try again in some minutes");
+}
+
+/** FileServers begin there from now on, whatever is left of its content. */
+async function ownBucket(
+  { clock, fraction }: EngineCheck,
+  settings: StoreSettings,
+  client: pg.Client,
+): Promise<void> {
+  const { rows } = await client.query("SELECT incarnation FROM identity");
+  const requests = await openRequests({ settings, clock, fraction, logger: silentLogger });
+  try {
+    const { incarnation } = rows[0] as { incarnation: string };
+    await new StoreMarker(requests, settings.prefix).own(incarnation, false);
+  } finally {
+    requests.client.close();
+  }
 }
 
 async function copyRows(

@@ -118,6 +118,12 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
     return new Set(rows.map(({ name }) => String(name)));
   }
 
+  /** True when files have chunks, which must be in the bucket. */
+  async hasChunks(): Promise<boolean> {
+    const [row] = await this.#ask('SELECT EXISTS (SELECT 1 FROM chunk WHERE refs > 0) AS "hasChunks"', []);
+    return row?.["hasChunks"] === true;
+  }
+
   /** What tells this database from its copies. */
   async incarnation(): Promise<string> {
     const [row] = await this.#ask("SELECT incarnation FROM identity", []);

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
-import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
@@ -192,12 +191,7 @@ async function openPlaces(
   undo.defer(() => store.close());
   await store.check();
   const incarnation = await rows.incarnation();
-  if ((await store.marker.claim(incarnation)) !== incarnation) {
-    throw new GroveError(
-      "BAD_ARGUMENT",
-      "this bucket and prefix belong to another database, of which this one may be a copy: name another prefix",
-    );
-  }
+  await store.marker.own(incarnation, await rows.hasChunks());
   const takeQuotas = async (owners: string[]): Promise<void> =>
     options.takeQuotas(owners, await rows.quotas(owners));
   return { connect, lineOf, line, rows, store, incarnation, takeQuotas };

@@ -45,6 +45,26 @@ export class StoreMarker {
     return now;
   }
 
+  /**
+   * Throws BAD_ARGUMENT unless the prefix is this database's. One that is nobody's becomes its own, unless its
+   * chunks must lie there already.
+   */
+  async own(incarnation: string, hasChunks: boolean): Promise<void> {
+    if (hasChunks && (await this.incarnation()) === undefined) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        "this bucket and prefix hold nothing of the database, which has chunks: name those that it was used with. " +
+          "If what was there is lost for good, grove fsck -list -restored lets the database begin here",
+      );
+    }
+    if ((await this.claim(incarnation)) !== incarnation) {
+      throw new GroveError(
+        "BAD_ARGUMENT",
+        "this bucket and prefix belong to another database, of which this one may be a copy: name another prefix",
+      );
+    }
+  }
+
   /** Names another incarnation; an operator decides that after a restore. */
   async replace(incarnation: string): Promise<void> {
     const bytes = Buffer.from(`${JSON.stringify({ schema: 1, incarnation })}\n`);
