@@ -1,7 +1,6 @@
 // The file of alerts: records as in the API, with the state machine's other data (spec 2.6, failure A-10).
 import { join } from "node:path";
 import { z } from "zod";
-import { parse64, stringify64 } from "#base/json64.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { type SetAsideDeps, setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
@@ -84,7 +83,7 @@ export class AlertsFile {
       const entry =
         known?.revision === alert.revision
           ? known
-          : { revision: alert.revision, text: stringify64(storedOf(alert)) };
+          : { revision: alert.revision, text: JSON.stringify(storedOf(alert)) };
       texts.set(alert.id, entry);
       rows.push(entry.text);
     }
@@ -97,7 +96,7 @@ export class AlertsFile {
 }
 
 async function readStored(path: string): Promise<StoredAlerts | "missing" | "broken"> {
-  const kept = await readStateFile(path, alertsFile, parse64);
+  const kept = await readStateFile(path, alertsFile);
   if (typeof kept === "string") return kept;
   const { alerts, muted, security_marks: marks } = kept;
   return {

@@ -104,6 +104,24 @@ test("whom an alert is about is known after a restart, and what was resolved of 
   assert.deepEqual(again.machine.apply([quota, certificate], momentOf(clock)), []);
 });
 
+test("numbers beyond 2^53, as of a user with 1 byte of quota, come back from the file", async () => {
+  const folder = scratchFolder("grove-alerts-");
+  const store = await open(folder);
+  const drift: Condition = {
+    key: "quota_drift:n1",
+    type: "quota_drift",
+    level: "warning",
+    value: 2 ** 63,
+    detail: { errors: 1e19 },
+  };
+  await put(store, drift, storage(81));
+  const again = await open(folder);
+  assert.equal(again.found.setAsideAs, undefined);
+  assert.deepEqual(keys(again), keys(store));
+  assert.equal(again.machine.openAlert(drift.key)?.value, 2 ** 63);
+  assert.deepEqual(again.machine.openAlert(drift.key)?.detail, { errors: 1e19 });
+});
+
 test("a file torn at any place is set aside, and the generation before it is taken", async () => {
   const folder = scratchFolder("grove-alerts-");
   const path = join(folder, ALERTS_FILE);
