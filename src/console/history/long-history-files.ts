@@ -145,20 +145,23 @@ export class LongHistoryFiles {
     }
   }
 
-  /** Finds the slots that a file holds; slots in the future do not count. */
+  /**
+   * Finds the slots that a file holds. Those in the future do not count, unless it has no others: then the
+   * clock is behind, as on a machine that starts without network time.
+   */
   async #look(id: string, nowSlot: number): Promise<void> {
     const bytes = Buffer.alloc(this.form.slots * RECORD_BYTES);
     await this.#fill(id, 0, bytes);
-    const extent: Extent = { oldest: undefined, newest: undefined };
+    const found: number[] = [];
     for (let at = 0; at < bytes.length; at += RECORD_BYTES) {
       const slot = bytes.readUInt32LE(at);
-      if (slot === 0 || slot > nowSlot || slot <= nowSlot - this.form.slots) continue;
-      if (!isRecordOf(bytes, at, slot)) continue;
-      extent.oldest = Math.min(extent.oldest ?? slot, slot);
-      extent.newest = Math.max(extent.newest ?? slot, slot);
+      if (slot > 0 && isRecordOf(bytes, at, slot)) found.push(slot);
     }
-    if (extent.newest === undefined) await rm(this.#path(id), { force: true });
-    else this.#extents.set(id, extent);
+    const past = found.filter((slot) => slot <= nowSlot);
+    const [slots, end] = past.length > 0 ? [past, nowSlot] : [found, Math.max(...found)];
+    const kept = slots.filter((slot) => slot > end - this.form.slots);
+    if (kept.length === 0) await rm(this.#path(id), { force: true });
+    else this.#extents.set(id, { oldest: Math.min(...kept), newest: Math.max(...kept) });
   }
 
   async #makeRoom(): Promise<void> {

@@ -95,6 +95,8 @@ describe("what is kept beyond the last hour", () => {
       to: START_MS / 1_000 - 43_200,
     });
     assert.deepEqual([before.points, before.kept_from], [[], START_MS / 1_000]);
+    const first = await history.reply("a", { to: 100 });
+    assert.deepEqual([first.from, first.to, first.points], [0, 100, []]);
     clock.advance(8 * 86_400_000);
     const old = await (await open()).reply("a", { from: START_MS / 1_000, to: START_MS / 1_000 + 10_800 });
     assert.equal(old.interval_seconds, 900);
@@ -154,8 +156,20 @@ describe("files of kept rows", () => {
     const range = await (await LongHistoryFiles.open(folder, form, 105)).read("a", 100, 104);
     assert.deepEqual([range.oldest, range.newest, range.at(WRITE, 101)], [101, 101, 101]);
     assert.ok(Number.isNaN(range.at(WRITE, 102)) && Number.isNaN(range.at(WRITE, 103)));
-    const early = await LongHistoryFiles.open(folder, form, 50);
-    assert.equal(early.newest("a"), undefined);
+    const early = await LongHistoryFiles.open(folder, form, 101);
+    await early.write("a", new Map([[104, row(104)]]));
+    assert.equal((await LongHistoryFiles.open(folder, form, 101)).newest("a"), 101);
+  });
+
+  it("a start with a clock that is behind removes nothing, and an old file goes", async () => {
+    const rows = await LongHistoryFiles.open(folder, form, 1_000);
+    await rows.write("a", new Map([101, 102].map((slot) => [slot, row(slot)])));
+    const behind = await LongHistoryFiles.open(folder, form, 0);
+    await behind.write("a", new Map([[105, row(105)]]));
+    const range = await behind.read("a", 100, 105);
+    assert.deepEqual([range.oldest, range.newest, range.at(WRITE, 102)], [101, 105, 102]);
+    assert.equal((await LongHistoryFiles.open(folder, form, 115)).has("a"), false);
+    assert.deepEqual(readdirSync(folder), []);
   });
 
   it("of more nodes than there is room for, the longest silent gives way; no id leads out of the folder", async () => {

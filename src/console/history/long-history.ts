@@ -89,7 +89,7 @@ export class LongHistory {
   async reply(id: string, query: HistoryQuery): Promise<HistoryReply> {
     const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
     const to = Math.min(query.to ?? nowUnix, nowUnix);
-    const from = Math.min(query.from ?? to - HOUR_SECONDS, to);
+    const from = Math.min(query.from ?? Math.max(0, to - HOUR_SECONDS), to);
     const range = await this.range(id, from, to);
     const least = Math.max(query.step ?? 0, range.seconds, (to - from) / LONG_HISTORY_POINTS_MAX);
     const step = Math.ceil(least / range.seconds) * range.seconds;
