@@ -35,6 +35,11 @@ test("late is unknown, offline is critical, and a warning while another one answ
   ]);
 });
 
+test("a last answer that an earlier console heard is kept while it stays away", () => {
+  const [condition] = conditions([reading("a:50050", { ...offline, lastSeenWallMs: 0 })]);
+  assert.equal(condition?.detail?.["last_seen"], 1_790_000_000);
+});
+
 test("what stands of an address that is not watched any more is over; other alerts are left alone", () => {
   const found = conditions([reading("a:50050")], ["metaserver_offline:b:50050", "node_offline:n1"]);
   assert.deepEqual(

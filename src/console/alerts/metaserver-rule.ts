@@ -32,18 +32,20 @@ export function metaServerConditions(
   const found = readings.map((reading): Condition => {
     const { address, isLate, isOffline, lastSeenWallMs, reason } = reading;
     const about = aboutMetaServer(address);
+    const told = sinceUnix(about.key);
+    const since = typeof told === "number" ? told : 0;
     if (isOffline) {
       const detail = {
         address,
         others: answering,
-        last_seen: Math.floor(lastSeenWallMs / 1_000),
+        // An earlier console may have heard it last.
+        last_seen: Math.floor(lastSeenWallMs / 1_000) || since,
         ...(reason === undefined ? {} : { reason }),
       };
       return { ...about, level: answering > 0 ? "warning" : "critical", detail };
     }
     if (isLate) return { ...about, level: "unknown" };
-    const since = sinceUnix(about.key);
-    const away = typeof since === "number" && since > 0 ? { away_seconds: Math.max(0, nowUnix - since) } : {};
+    const away = since > 0 ? { away_seconds: Math.max(0, nowUnix - since) } : {};
     return { ...about, level: "clear", detail: { address, ...away } };
   });
   const watched = new Set(found.map(({ key }) => key));

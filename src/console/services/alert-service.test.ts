@@ -70,6 +70,25 @@ test("a silent node is offline after 30 s, and its other alerts stay as they are
   assert.match(alerts[0]?.message ?? "", /^n1 answers again after \d+ s\.$/);
 });
 
+test("the alert of a silent node keeps its last answer and its users over a restart of the console (spec 3.3)", async () => {
+  const folder = scratchFolder("grove-service-");
+  const before = await startService(ends, ["n1"], { folder });
+  await before.round({ n1: { usersAssignedCount: 3 } });
+  for (let i = 0; i < 7; i++) await before.round({ n1: null });
+  const messageIn = ({ service }: typeof before): string | undefined =>
+    service.list("operator", { isUnresolved: true }, {}).alerts[0]?.message;
+  const message = messageIn(before);
+  assert.match(message ?? "", /its last answer came at .* 3 users cannot reach their files\.$/);
+  before.clusterState.close();
+  await before.service.close();
+  const after = await startService(ends, ["n1"], { folder });
+  for (let i = 0; i < 8; i++) await after.round({ n1: null });
+  assert.equal(messageIn(after), message);
+  await after.round({ n1: {} });
+  const { alerts } = after.service.list("operator", { types: new Set(["node_online"]) }, {});
+  assert.match(alerts[0]?.message ?? "", /^n1 answers again after \d+ s\.$/);
+});
+
 test("a node that has never answered is offline 30 s after the start, not before (D24)", async () => {
   const { round } = await startService(ends, ["n1"]);
   const told: string[][] = [];

@@ -3,6 +3,7 @@
 import type { Audience } from "#base/audience.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Logger } from "#base/log.ts";
+import type { AlertDetail } from "#console/alerts/alert.ts";
 import { alertKey } from "#console/alerts/alert-kinds.ts";
 import {
   type AlertCounts,
@@ -305,15 +306,17 @@ export class AlertService {
   }
 
   #offline(node: NodeState): Condition {
-    const lastSeen = this.#store.machine.openAlert(alertKey("node_offline", node.id))?.detail?.["last_seen"];
+    // What an earlier console knew of the node is kept until it answers.
+    const told = this.#store.machine.openAlert(alertKey("node_offline", node.id))?.detail ?? {};
+    const lastSeen = numberIn(told, "last_seen") ?? 0;
     const nowUnix = Math.floor(this.#deps.clock.wallMs() / 1000);
     return offlineCondition(node, {
       isOffline: node.status === "offline",
       isStale: node.stale,
-      lastSeen: Math.floor(node.lastGoodWallMs / 1000),
+      lastSeen: Math.floor(node.lastGoodWallMs / 1000) || lastSeen,
       reason: node.pollError,
-      users: node.lastGood?.usersAssignedCount ?? null,
-      awaySeconds: typeof lastSeen === "number" && lastSeen > 0 ? Math.max(0, nowUnix - lastSeen) : undefined,
+      users: node.lastGood === undefined ? numberIn(told, "users") : node.lastGood.usersAssignedCount,
+      awaySeconds: lastSeen > 0 ? Math.max(0, nowUnix - lastSeen) : undefined,
     });
   }
 
@@ -366,6 +369,11 @@ export class AlertService {
   #handled(key: string): void {
     for (const listener of this.#handledListeners) listener(key);
   }
+}
+
+function numberIn(detail: AlertDetail, name: string): number | null {
+  const value = detail[name];
+  return typeof value === "number" ? value : null;
 }
 
 /** Users whose quota alert was open, or resolved by hand, when the console stopped. */
