@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { AlertEvent } from "#console/alerts/alert-state-machine.ts";
+import { ALERTS_RESOLVED_KEPT } from "#console/alerts/resolved-alerts.ts";
 import type { NodeReading } from "#console/cluster/cluster-state.ts";
 import { alertRoutes } from "#console/routes/alert-routes.ts";
 import { startService } from "#console/services/alert-service.fixture.ts";
@@ -161,6 +162,21 @@ test("POST resolve, resolve-all and ack: operators alone, what is unknown, what 
     assert.ok(status === 422 || problem?.code === "BAD_JSON", JSON.stringify(body));
   }
   assert.equal((await post("resolve-all", { severity: "urgent" })).problem?.code, "ALERT_INVALID");
+});
+
+test("of more alerts than are kept when they have ended, each has its line in the audit log (D24)", async () => {
+  const { round, service } = await startService(ends, ["n1", "n2"]);
+  const { askAsOperator, acts } = await startRoutes(service);
+  const full = (node: string): Partial<NodeReading> => {
+    const users = Array.from({ length: ALERTS_RESOLVED_KEPT }, (_, i) => `${node}-${i}@example.com`);
+    const each = new Map(users.map((user) => [user, 1_000n]));
+    return { perUserStorage: each, perUserQuota: each };
+  };
+  await round({ n1: full("n1"), n2: full("n2") });
+  const { json } = await askAsOperator("/api/alerts/resolve-all", { method: "POST" });
+  assert.deepEqual(json, { resolved: 2 * ALERTS_RESOLVED_KEPT });
+  assert.equal(new Set(acts).size, 2 * ALERTS_RESOLVED_KEPT);
+  assert.ok(acts.every((act) => / quota_exceeded:n[12]-\d+@example\.com$/.test(act)));
 });
 
 test("answers to visitors are the same bytes whatever users, quotas and attempts there are (W-09)", async () => {

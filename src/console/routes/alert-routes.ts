@@ -81,11 +81,11 @@ function addLists(app: App, { alerts }: AlertRoutesDeps): void {
 function addActs(app: App, { alerts, audit, flushAudit }: AlertRoutesDeps): void {
   const record = async (
     act: "alert.ack" | "alert.resolve",
-    ids: readonly string[],
+    keys: readonly string[],
     request: FastifyRequest,
   ) => {
     const actor = operatorOf(request).id;
-    for (const id of ids) audit({ act, actor, subject: alerts.keyOf(id), request: request.id });
+    for (const key of keys) audit({ act, actor, subject: key, request: request.id });
     await flushAudit();
   };
 
@@ -102,8 +102,9 @@ function addActs(app: App, { alerts, audit, flushAudit }: AlertRoutesDeps): void
       },
     },
     async (request) => {
-      const { resolved, alreadyResolved, inForce } = await alerts.resolve(chosen(alerts, request.body));
-      await record("alert.resolve", resolved, request);
+      const done = await alerts.resolve(chosen(alerts, request.body));
+      await record("alert.resolve", done.keys, request);
+      const { resolved, alreadyResolved, inForce } = done;
       return { resolved, already_resolved: alreadyResolved, in_force: inForce };
     },
   );
@@ -122,12 +123,12 @@ function addActs(app: App, { alerts, audit, flushAudit }: AlertRoutesDeps): void
     },
     async (request) => {
       const { severity, node_id: nodeId } = request.body ?? {};
-      const ids = await alerts.resolveAll({
+      const keys = await alerts.resolveAll({
         severities: severity === undefined ? undefined : new Set([severity]),
         nodeId,
       });
-      await record("alert.resolve", ids, request);
-      return { resolved: ids.length };
+      await record("alert.resolve", keys, request);
+      return { resolved: keys.length };
     },
   );
 
@@ -145,7 +146,7 @@ function addActs(app: App, { alerts, audit, flushAudit }: AlertRoutesDeps): void
     },
     async (request) => {
       const done = await alerts.acknowledge(chosen(alerts, request.body), operatorOf(request).id);
-      await record("alert.ack", done.acked, request);
+      await record("alert.ack", done.keys, request);
       return { acked: done.acked, already_resolved: done.resolved };
     },
   );

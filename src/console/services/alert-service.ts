@@ -196,36 +196,38 @@ export class AlertService {
     return latest === undefined ? known : [...known, latest.id];
   }
 
-  /** The key of a stored alert; empty for an unknown id. */
-  keyOf(id: string): string {
-    return this.#store.machine.find(id)?.key ?? "";
-  }
-
-  /** Resolves alerts by hand; resolves when that is on stable storage. Unknown ids are left out. */
-  async resolve(ids: readonly string[]): Promise<Resolution> {
+  /**
+   * Resolves alerts by hand; resolves when that is on stable storage. Unknown ids are left out. Also returns
+   * the keys of those resolved, since the oldest of many are not kept.
+   */
+  async resolve(ids: readonly string[]): Promise<Resolution & { readonly keys: readonly string[] }> {
     const { machine } = this.#store;
     const { resolution, events } = machine.resolve(ids, momentOf(this.#deps.clock));
-    for (const { alert } of events) this.#handled(alert.key);
+    const keys = events.map(({ alert }) => alert.key);
+    for (const key of keys) this.#handled(key);
     await this.#store.take(events);
-    return resolution;
+    return { ...resolution, keys };
   }
 
-  /** Resolves by hand all open alerts of a filter, except those that stay in force; returns their ids. */
+  /** Resolves by hand all open alerts of a filter, except those that stay in force; returns their keys. */
   async resolveAll(filter: AlertFilter): Promise<readonly string[]> {
     const open = [...this.#store.machine.openAlerts()].filter((alert) => passes(alert, filter));
-    const { resolved } = await this.resolve(open.map(({ id }) => id));
-    return resolved;
+    return (await this.resolve(open.map(({ id }) => id))).keys;
   }
 
-  /** Records an acknowledgement; returns the ids of open alerts, and of the others. */
-  async acknowledge(ids: readonly string[], by: string): Promise<{ acked: string[]; resolved: string[] }> {
+  /** Records an acknowledgement; returns the ids and keys of open alerts, and the ids of the others. */
+  async acknowledge(
+    ids: readonly string[],
+    by: string,
+  ): Promise<{ acked: string[]; resolved: string[]; keys: string[] }> {
     const at = momentOf(this.#deps.clock);
     const { machine } = this.#store;
     const isOpen = (id: string): boolean => machine.find(id)?.resolved === undefined;
     const [acked, resolved] = [ids.filter(isOpen), ids.filter((id) => !isOpen(id))];
-    for (const id of acked) this.#handled(machine.find(id)?.key ?? "");
+    const keys = acked.map((id) => machine.find(id)?.key ?? "");
+    for (const key of keys) this.#handled(key);
     await this.#store.take(acked.flatMap((id) => machine.acknowledge(id, by, at)));
-    return { acked, resolved };
+    return { acked, resolved, keys };
   }
 
   /** Resolves when all earlier changes are on stable storage and sent. */
