@@ -27,6 +27,8 @@ let off: Set<string>;
 let states: UserState[];
 let isStoreDown: boolean;
 let groupBook: GroupBook;
+/** What happens while the store is asked about a user. */
+let onAsked: () => void;
 const homes = new Map([ANN, BOB, "lab@group"].map((owner) => [owner, "n1"]));
 
 before(async () => {
@@ -58,6 +60,7 @@ beforeEach(async () => {
   clock = new ManualClock(WALL_MS);
   [off, states, isStoreDown] = [new Set(), [], false];
   groupBook = { mark: "1", groups: [], people: [] };
+  onAsked = () => undefined;
   mails.mails.length = 0;
   hook.calls.length = 0;
   await reopen();
@@ -73,7 +76,10 @@ async function reopen(chosen: UserNoticeSettings = settings): Promise<void> {
     settings: chosen,
     homeOf: (owner) => homes.get(owner),
     store: {
-      noticesOff: (username) => answer(() => off.has(username)),
+      noticesOff: (username) => {
+        onAsked();
+        return answer(() => off.has(username));
+      },
       userStates: () => answer(() => states),
       groupBook: () => answer(() => groupBook),
     },
@@ -212,7 +218,7 @@ test("who has turned notices off, or is locked, is told nothing; on again tells 
   assert.deepEqual(await told(), [`${ANN}: [grove] 95 % of your storage is used`]);
 });
 
-test("a group's root tells the members who manage it, and nobody at the group's own name", async () => {
+function withGroup(): void {
   const made = { setBy: "root@example.net", setAtMs: 1 };
   const members = [
     { username: ANN, role: "manage" as const, ...made },
@@ -223,8 +229,29 @@ test("a group's root tells the members who manage it, and nobody at the group's 
     groups: [{ name: "lab", createdBy: "root@example.net", createdMs: 1, members, claims: [] }],
     people: [],
   };
+}
+
+test("a group's root tells the members who manage it, and nobody at the group's own name", async () => {
+  withGroup();
   poll({ "lab@group": 1_000 });
   assert.deepEqual(await told(), [`${ANN}: [grove] The storage of the group lab is full`]);
+});
+
+test("a group's root that fills while others are told is told of next", async () => {
+  withGroup();
+  homes.set("lab@group", "n2");
+  onAsked = () => {
+    onAsked = () => undefined;
+    notices?.polled("n2", usage({ "lab@group": 1_000 }));
+  };
+  poll({ [BOB]: 1_000 });
+  await until(() => mails.mails.some(({ to }) => to.includes(ANN)));
+  const all = await told();
+  homes.set("lab@group", "n1");
+  assert.deepEqual(all.toSorted(), [
+    `${ANN}: [grove] The storage of the group lab is full`,
+    `${BOB}: [grove] Your storage is full`,
+  ]);
 });
 
 test("only the home node speaks for a user", async () => {

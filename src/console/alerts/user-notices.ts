@@ -270,7 +270,8 @@ export class UserNotices {
 
   /** Writes what is told before the messages: after a crash nobody is told twice. */
   async #tell(): Promise<void> {
-    const batch = this.#news;
+    // A copy: what is noted while the store is asked belongs to the next one.
+    const batch = [...this.#news];
     const notices = await this.#noticesOf(batch);
     this.#news = this.#news.slice(batch.length);
     await this.#save();
