@@ -58,6 +58,31 @@ test("an acknowledgement before the first message covers neither a worse alert n
   );
 });
 
+test("what was seen or told again as a warning is news once it is critical again (D11)", () => {
+  const reasons = (warningSeconds: number, change: (run: ServiceRun) => void): (string | undefined)[] => {
+    const run = calm();
+    run.run(200, () => [diskCondition("n1", 97)]);
+    run.run(200, () => [diskCondition("n1", 85)]);
+    change(run);
+    run.run(warningSeconds, () => [diskCondition("n1", 85)]);
+    run.run(100, () => [diskCondition("n1", 97)]);
+    return run.told().map((line) => line.split(" ").slice(1).join(" "));
+  };
+  const [raised, worse] = ["raised storage_warning:n1 critical", "worse storage_warning:n1 critical"];
+  assert.deepEqual(
+    reasons(600, ({ service }) => assert.equal(service.acked("storage_warning:n1"), true)),
+    [raised, worse],
+  );
+  assert.deepEqual(
+    reasons(4 * 3_600, () => undefined),
+    [raised, "repeat storage_warning:n1 warning", worse],
+  );
+  assert.deepEqual(
+    reasons(600, () => undefined),
+    [raised],
+  );
+});
+
 test("an acknowledged event that repeats before its first message stays acknowledged (D11)", () => {
   const run = calm();
   const event: Occurrence = { key: "mock_token:n1", type: "mock_token", level: "critical", nodeId: "n1" };

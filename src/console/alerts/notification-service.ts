@@ -21,6 +21,7 @@ import {
   defined,
   isBeyondAck,
   newcomer,
+  noteMilder,
   noticesOf,
   notificationAlertOf,
   type StoredNotificationAlert,
@@ -146,6 +147,7 @@ export class NotificationService {
     if (tracked === undefined || tracked.isAcked) return false;
     if (tracked.told === undefined && isCalm(tracked.watch)) return false;
     tracked.isAcked = true;
+    noteMilder(tracked);
     return true;
   }
 
@@ -321,27 +323,26 @@ export class NotificationService {
     group.lastSentMs = at.steadyMs;
     const told = news.map(({ tracked, what }) => this.#tell(tracked, what, at));
     const fresh = new Set(news.map(({ tracked }) => tracked));
-    const standing = members.filter((each) => !fresh.has(each));
-    return noticesOf(group.labels, told, this.#listed(standing, "standing"));
+    const others = this.#standing(members.filter((each) => !fresh.has(each)));
+    const standing = others.map((tracked) => notificationAlertOf(tracked, "standing"));
+    return noticesOf(group.labels, told, standing);
   }
 
   #repeat(group: Group, members: readonly TrackedAlert[], at: Moment): Notice[] {
     if (group.lastSentMs === undefined || at.steadyMs - group.lastSentMs < this.#options.repeatMs) return [];
-    const repeated = this.#listed(
-      members.filter(({ isAcked }) => !isAcked),
-      "repeat",
-    );
+    const repeated = this.#standing(members.filter(({ isAcked }) => !isAcked));
     if (repeated.length === 0) return [];
     group.lastSentMs = at.steadyMs;
-    return noticesOf(group.labels, repeated, []);
+    for (const tracked of repeated) noteMilder(tracked);
+    const told = repeated.map((tracked) => notificationAlertOf(tracked, "repeat"));
+    return noticesOf(group.labels, told, []);
   }
 
   /** The open alerts that were sent, without muted ones. */
-  #listed(members: readonly TrackedAlert[], reason: "standing" | "repeat"): NotificationAlert[] {
+  #standing(members: readonly TrackedAlert[]): TrackedAlert[] {
     return members
       .filter((tracked) => tracked.told !== undefined && tracked.watch.level !== "none")
-      .filter((tracked) => this.#muteOf(tracked) === undefined)
-      .map((tracked) => notificationAlertOf(tracked, reason));
+      .filter((tracked) => this.#muteOf(tracked) === undefined);
   }
 
   /** The news of an alert that may be sent. */

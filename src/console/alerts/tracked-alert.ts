@@ -9,6 +9,7 @@ import {
   CALM,
   type Flaps,
   isCalm,
+  isWorse,
   type NotificationLevel,
   STEADY,
   type Watch,
@@ -117,6 +118,11 @@ export function trackedAgain(
 export function isBeyondAck(before: Watch, now: Watch): boolean {
   const isWorse = before.level !== "critical" && before.overCritical === undefined;
   return isCalm(now) || (isWorse && now.overCritical !== undefined);
+}
+
+/** Records that a milder level than the one told is known now: a rise from it is news again. */
+export function noteMilder({ told: before, watch: { level } }: TrackedAlert): void {
+  if (before !== undefined && level !== "none" && isWorse(level, before.level)) before.level = level;
 }
 
 /** The subject of a condition, without undefined fields. */
