@@ -46,6 +46,19 @@ async function reaches(person: Person, path: string): Promise<boolean> {
   return (await person.grove("ls", path)).code === 0;
 }
 
+function tokenOf(email: string, groups: readonly string[], iat: number): string {
+  return `mock-jwt.${Buffer.from(JSON.stringify({ email, groups, iat })).toString("base64url")}`;
+}
+
+/** Lets a person's command line keep a token, such as one that names a group. */
+async function signInFor({ folder }: Person, token: string, metaserver: string): Promise<void> {
+  const { code, stderr } = await grove(["login", "--metaserver", metaserver, "--token-stdin"], {
+    env: { GROVE_CONFIG_DIR: folder, SVC_AUTH_MOCK: "1" },
+    input: `${token}\n`,
+  });
+  assert.equal(code, 0, stderr);
+}
+
 async function usedBytes(person: Person): Promise<number> {
   const quota = JSON.parse(await person.ok("quota", ATLAS, "--json")) as Record<string, unknown>;
   return Number(quota["used_bytes"]);
@@ -127,10 +140,8 @@ test("twenty people come and go by a claim of their ID tokens, within a minute, 
   t.after(() => channel.close());
   const meta = createClient(MetaServer, channel);
   const people = Array.from({ length: 20 }, (_, index) => `p${index}@example.com`);
-  const signIn = async (email: string, groups: string[], second: number): Promise<void> => {
-    const claims = { email, groups, iat: second };
-    const token = `mock-jwt.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
-    await meta.getRoots({}, { metadata: { authorization: `Bearer ${token}` } });
+  const signIn = async (email: string, groups: string[], iat: number): Promise<void> => {
+    await meta.getRoots({}, { metadata: { authorization: `Bearer ${tokenOf(email, groups, iat)}` } });
   };
   const membersAt = async (): Promise<string[]> => {
     const { groups } = await meta.listGroupRoles({ fsId: "n1" });
@@ -139,9 +150,7 @@ test("twenty people come and go by a claim of their ID tokens, within a minute, 
   const nowSeconds = Math.floor(Date.now() / 1_000);
   for (const email of people) await signIn(email, ["eng", "all"], nowSeconds - 30);
   assert.deepEqual(await membersAt(), people.toSorted());
-  // bob's own command line comes by a token without groups, made when it is shown: the claim is as late as one may be.
-  const latest = Math.floor(Date.now() / 1_000) + 59;
-  await signIn(bob.email, ["eng"], latest);
+  await signInFor(bob, tokenOf(bob.email, ["eng"], nowSeconds), cluster.address);
   await until(() => reaches(bob, `${ATLAS}:/`), "the role by claim");
   for (const email of people.slice(5)) await signIn(email, ["all"], nowSeconds - 20);
   assert.deepEqual(await membersAt(), [bob.email, ...people.slice(0, 5)].toSorted());
@@ -157,7 +166,7 @@ test("twenty people come and go by a claim of their ID tokens, within a minute, 
   for (const node of Object.values(cluster.nodes)) await node.restart();
   await until(() => reaches(bob, `${ATLAS}:/`), "the role without a MetaServer");
   await cluster.meta.start();
-  await signIn(bob.email, [], latest + 1);
+  await signIn(bob.email, [], nowSeconds + 1);
   await until(async () => !(await reaches(bob, `${ATLAS}:/`)), "the end of the role by claim");
 });
 
@@ -227,18 +236,11 @@ test("of twenty people whose token no longer names the group one uploads: that e
   t.after(() => channel.close());
   const meta = createClient(MetaServer, channel);
   const second = Math.floor(Date.now() / 1_000);
-  const tokenOf = (email: string, groups: string[], iat: number): string =>
-    `mock-jwt.${Buffer.from(JSON.stringify({ email, groups, iat })).toString("base64url")}`;
   const signIn = (email: string, groups: string[], iat: number): Promise<unknown> =>
     meta.getRoots({}, { metadata: { authorization: `Bearer ${tokenOf(email, groups, iat)}` } });
   const others = Array.from({ length: 19 }, (_, index) => `p${index}@example.com`);
   for (const email of others) await signIn(email, ["eng"], second);
-  // Her command line keeps the token that names the group.
-  const { code, stderr } = await grove(["login", "--metaserver", cluster.address, "--token-stdin"], {
-    env: { GROVE_CONFIG_DIR: carol.folder, SVC_AUTH_MOCK: "1" },
-    input: `${tokenOf(carol.email, ["eng"], second)}\n`,
-  });
-  assert.equal(code, 0, stderr);
+  await signInFor(carol, tokenOf(carol.email, ["eng"], second), cluster.address);
   for (const person of [bob, carol]) await until(() => reaches(person, `${ATLAS}:/`), "a role");
   const before = await usedBytes(bob);
   const { said, afterMs } = await refusedAmid(t, team, async () => {
