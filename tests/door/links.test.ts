@@ -165,7 +165,7 @@ test("what is dropped is kept beside what is there, and nobody sees it by the li
   const page = await (await look(at, cookie)).text();
   assert.doesNotMatch(page, /mine/u);
   assert.equal((await look(`${at}b`, cookie)).status, 404);
-  assert.equal((await drop("big", "x".repeat(994))).status, 410);
+  assert.equal((await drop("big", "x".repeat(994))).status, 413);
   assert.equal((await drop("c", "x")).status, 201);
   assert.equal((await drop("d", "")).status, 410);
   const listed = await site.dav("box/", { method: "PROPFIND", headers: { depth: "1" } });
