@@ -10,6 +10,7 @@ import { ProblemError } from "#console/http/route.ts";
 import type { DirectoryReader, NodeStore } from "#metaserver/directory/directory.ts";
 import { type PlannedMove, planRebalance, takesForEngine } from "#metaserver/directory/move-plan.ts";
 import {
+  confirmMoves,
   type DrainObstacles,
   drainFacts,
   drainObstacles,
@@ -141,8 +142,7 @@ export class RootMoveService {
         ({ source, state }) => source === nodeId && state === "switched",
       );
       await this.#record("drain.confirm", nodeId, actor, { roots: moves.length });
-      for (const { owner } of moves) await store.decideMove(owner, "confirm");
-      return moves.length;
+      return refusing(() => confirmMoves(store, moves));
     });
   }
 

@@ -1,5 +1,6 @@
 // What commands and the console ask before and while roots move: sizes of roots, plans, what is in the way (D27).
 import type { Clock } from "#base/clock.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { ROOTS_LISTED_MAX } from "#base/limits.ts";
 import type { Directory } from "./directory.ts";
 import { type DrainPlan, planDrain, planDrainToEngine, type SizedNode } from "./move-plan.ts";
@@ -9,6 +10,8 @@ import { isUnderWay, type RootMove, type RootSize } from "./root-move.ts";
 export const MOVES_AT_ONCE = 4;
 /** How long nodes may take to tell the sizes of their roots: two of their looks and a little. */
 const SIZES_PATIENCE_MS = 12_000;
+/** Refused confirmations that are named. */
+const REFUSED_SHOWN = 20;
 /** How often a caller looks at the store while it waits. */
 const LOOK_MS = 250;
 
@@ -135,6 +138,31 @@ export async function drainObstacles(
     coming: ownersOf(moves.filter(isUnderWay)),
     arrived: ownersOf(moves.filter(({ state }) => state === "switched")),
   };
+}
+
+/**
+ * Confirms moves that have switched; how many. Those that are refused keep no other from it: throws BAD_ARGUMENT
+ * with them at its end.
+ */
+export async function confirmMoves(
+  store: Pick<Directory, "decideMove">,
+  moves: readonly Pick<RootMove, "owner">[],
+): Promise<number> {
+  const refused: string[] = [];
+  for (const { owner } of moves) {
+    try {
+      await store.decideMove(owner, "confirm");
+    } catch (error) {
+      if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
+      refused.push(error.message);
+    }
+  }
+  if (refused.length === 0) return moves.length;
+  const why = refused.slice(0, REFUSED_SHOWN).join("; ");
+  throw new GroveError(
+    "BAD_ARGUMENT",
+    `${moves.length - refused.length} of ${moves.length} moves were confirmed: ${why}`,
+  );
 }
 
 /** A node without roots that move already, or that wait to be confirmed: those stay where they are. */

@@ -4,7 +4,7 @@ import { NODE_LEASE_MS } from "#base/limits.ts";
 import type { HeldRoot } from "./directory.ts";
 import type { Speaker } from "./node-caller.ts";
 import { sshNode } from "./ssh-nodes-contract.fixture.ts";
-import { beat, type Contract, refused, registration } from "./store-under-test.fixture.ts";
+import { beat, type Contract, MOCK, refused, registration } from "./store-under-test.fixture.ts";
 
 function rootOf(owner: string): HeldRoot {
   return { owner, rootId: `ROOT-${owner}`, version: 1n, grants: [{ path: "/", user: "v@example.com" }] };
@@ -114,7 +114,12 @@ export function testNodeRemoval(contract: Contract): void {
       }
       assert.equal((await directory.nodes()).length, 2);
       assert.equal((await directory.rootsSharedWith("v@example.com")).length, 3);
+      const { moveId } = await directory.beginMove({ owner: "u@example.com", target: "b" });
       assert.equal((await directory.removeNode("a", 2)).outcome, "removed");
+      // What has come of a root that was given up is no root.
+      assert.equal((await directory.rootMoves())[0]?.state, "undone");
+      await directory.advanceMove({ fsId: "b", epoch: 1, speaker: MOCK }, moveId, { step: "end" });
+      assert.deepEqual(await directory.rootMoves(), []);
       assert.deepEqual(
         (await directory.rootsSharedWith("v@example.com")).map(({ owner }) => owner),
         ["w@example.com"],

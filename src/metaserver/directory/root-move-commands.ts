@@ -57,7 +57,7 @@ export function* beginMove(now: Moment, { owner, target }: MoveOrder): Plan<Root
   const begun = yield* findMove(owner);
   if (begun !== undefined) {
     requireSettled(begun);
-    if (begun.target === target && begun.state !== "undone") return begun;
+    if (begun.target === target && !isGivenBack(begun)) return begun;
     throw bad(`the root of ${owner} is under a move to ${begun.target} already (${begun.state})`);
   }
   const root = yield* getLocked<RootRow>("SELECT root_id, fs_id, held FROM roots WHERE owner = ?", owner);
@@ -111,7 +111,25 @@ export function* decideMove(now: Moment, owner: string, decision: MoveDecision):
         : `the root of ${owner} lives on ${move.target} by now, with what has changed since: confirm the move, then move it back`,
     );
   }
+  if (decision === "confirm") yield* requireServed(now, move);
   return yield* change(now, move, { state: wanted, problem: "" });
+}
+
+/** True for a move whose root is with its source again. */
+function isGivenBack({ state }: RootMove): boolean {
+  return state === "undone" || state === "returned";
+}
+
+/** The source's copy may be all that is left of a root whose node does not run. */
+function* requireServed(now: Moment, { owner, source }: RootMove): Plan<void> {
+  const root = yield* get<{ fs_id: string }>("SELECT fs_id FROM roots WHERE owner = ?", owner);
+  const known = yield* nodes(now);
+  if (root === undefined || known.some(({ fsId, live }) => fsId === root.fs_id && live)) return;
+  const isKept = !known.some(({ fsId, onEngine }) => fsId === source && onEngine === true);
+  throw bad(
+    `${root.fs_id} does not run, and has the root of ${owner}: look at the root there first` +
+      (isKept ? `. Where it is lost, -take_back has ${source} serve its copy again` : ""),
+  );
 }
 
 /** Has the source serve its copy again. What the target has comes too late from then on: that is a copy of before. */

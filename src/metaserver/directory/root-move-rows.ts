@@ -75,10 +75,15 @@ export function* leaveMoves(now: Clocked, fsId: string): Plan<void> {
       );
     }
     const ended = [...new Set([...move.ended, source === fsId ? ("source" as const) : ("target" as const)])];
-    const goesBack = target === fsId && isUnderWay(move);
+    const goesBack = isUnderWay(move) && (target === fsId || (yield* isGivenUp(owner)));
     if (ended.length === 2) yield* dropMove(move);
     else yield* changeMove(now, move, goesBack ? { ended, state: "undone" } : { ended });
   }
+}
+
+/** True for a root that has gone with its node. */
+function* isGivenUp(owner: string): Plan<boolean> {
+  return (yield* get("SELECT 1 AS one FROM roots WHERE owner = ?", owner)) === undefined;
 }
 
 /** Makes a node the source of moves of roots that it has taken over from the source before. */

@@ -169,7 +169,7 @@ export interface RootMoveStore {
   /**
    * Confirms a move that has switched, or undoes one that has not. Or takes the copy back into service that the
    * source of a switched one keeps, where the target does not run. Undefined when there is none. Throws
-   * BAD_ARGUMENT when it is too early or too late for that.
+   * BAD_ARGUMENT when it is too early or too late for that, and for a confirmation while the root's node does not run.
    */
   decideMove(owner: string, decision: MoveDecision): Promise<RootMove | undefined>;
   /** All moves by owner. */

@@ -135,6 +135,8 @@ export function testRootMoves(contract: Contract): void {
       assert.deepEqual(await again.movesOf(caller("d")), []);
       const [kept] = await again.movesOf(caller("a", 2));
       assert.deepEqual([kept?.role, kept?.state], ["source", "switched"]);
+      await refused("BAD_ARGUMENT", again.decideMove(OWNER, "confirm"));
+      await again.heartbeat(beat("b", 2, { rootCount: 1n }));
       await again.decideMove(OWNER, "confirm");
       await refused("NO_SUCH_PATH", again.advanceMove(caller("d"), moveId, { step: "end" }));
       await again.advanceMove(caller("a", 2), moveId, { step: "end" });
@@ -279,6 +281,9 @@ export function testRootMoves(contract: Contract): void {
       await directory.advanceMove(node("b"), moveId, { step: "switch", attempt });
       clock.advance(NODE_LEASE_MS);
       await refused("BAD_ARGUMENT", directory.removeNode("a"));
+      // The copy may be all that is left while the root's node does not run.
+      await refused("BAD_ARGUMENT", directory.decideMove(OWNER, "confirm"));
+      await directory.heartbeat(beat("b", 1, { rootCount: 1n }));
       await directory.decideMove(OWNER, "confirm");
       assert.equal((await directory.removeNode("a")).outcome, "removed");
       assert.deepEqual(await directory.drainedNodes(), []);

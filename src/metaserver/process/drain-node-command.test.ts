@@ -62,6 +62,37 @@ test(
   },
 );
 
+test(
+  "the only copy of a root whose new node does not run is not confirmed away; others are",
+  TIMEOUT,
+  async (t) => {
+    const { directory, clock, register, switchOver, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA, BOB]);
+    for (const id of ["n2", "n3"]) await register(id);
+    for (const [owner, target] of [
+      [ADA, "n2"],
+      [BOB, "n3"],
+    ] as const) {
+      await directory.beginMove({ owner, target });
+      await switchOver(owner);
+    }
+    clock.jumpWall(-NODE_LEASE_MS - 1_000);
+    await register("n3", [BOB]);
+    clock.jumpWall(NODE_LEASE_MS + 1_000);
+    const confirmed = await grove(["node", "drain", "n1", "-confirm"]);
+    assert.notEqual(confirmed.code, 0);
+    assert.match(
+      confirmed.err,
+      /1 of 2 moves were confirmed: n3 does not run, and has the root of bob@example\.com/,
+    );
+    const states = (await directory.rootMoves()).map(({ owner, state }) => [owner, state]);
+    assert.deepEqual(states, [
+      [ADA, "confirmed"],
+      [BOB, "switched"],
+    ]);
+  },
+);
+
 test("a drain goes on where it was cut, and asks no second time", TIMEOUT, async (t) => {
   const { directory, register, actAsNodes, grove } = await openStoreUnderCommands(t);
   await register("n1", [ADA, BOB]);

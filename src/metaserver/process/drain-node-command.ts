@@ -8,6 +8,7 @@ import { note, say, sayJson, type Terminal } from "#client/terminal/terminal.ts"
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { chooseEngineNode, type DrainPlan } from "#metaserver/directory/move-plan.ts";
 import {
+  confirmMoves,
   type DrainFacts,
   drainFacts,
   drainObstacles,
@@ -284,7 +285,7 @@ function onceRemoved(id: string): string {
 
 async function confirm(id: string, flags: DrainFlags, store: NodeStore, terminal: Terminal): Promise<void> {
   const { unconfirmed: switched } = await switchedMoves(id, store);
-  for (const { owner } of switched) await store.decideMove(owner, "confirm");
+  await confirmMoves(store, switched);
   const left = (await rootsByNode(store)).get(id) ?? [];
   if (flags.json)
     return sayJson(terminal, {

@@ -5,7 +5,13 @@ import { errorText } from "#base/log.ts";
 import { note, processTerminal, say, sayJson, type Terminal } from "#client/terminal/terminal.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { type PlannedMove, planRebalance, type SizedNode } from "#metaserver/directory/move-plan.ts";
-import { MOVES_AT_ONCE, pause, sizedNodes, withoutMoving } from "#metaserver/directory/moving-roots.ts";
+import {
+  confirmMoves,
+  MOVES_AT_ONCE,
+  pause,
+  sizedNodes,
+  withoutMoving,
+} from "#metaserver/directory/moving-roots.ts";
 import { askToBegin, bad, engineLines, planLines, roots } from "./move-orders.ts";
 import { settled } from "./root-move-command.ts";
 import { type StoreFlags, withNodes, withStore } from "./ssh-node-command.ts";
@@ -63,7 +69,7 @@ async function rebalance(flags: RebalanceFlags, terminal: Terminal): Promise<voi
 
 async function confirm(store: NodeStore, flags: RebalanceFlags, terminal: Terminal): Promise<void> {
   const switched = (await store.rootMoves()).filter(({ state }) => state === "switched");
-  for (const { owner } of switched) await store.decideMove(owner, "confirm");
+  await confirmMoves(store, switched);
   if (flags.json) sayJson(terminal, { confirmed: switched.map(({ owner }) => owner) });
   else say(terminal, `The former nodes remove their copies of ${roots(switched.length)}.`);
 }

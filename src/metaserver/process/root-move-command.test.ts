@@ -125,8 +125,8 @@ test(
     const { directory, clock, register, switchOver, grove } = await openStoreUnderCommands(t);
     await register("n1", [ADA]);
     await register("n2");
-    const [early] = [await grove(["root", "move", ADA, "-to", "n2"])];
-    assert.equal(early.code, 0, early.err);
+    const begun = await grove(["root", "move", ADA, "-to", "n2"]);
+    assert.equal(begun.code, 0, begun.err);
     assert.match((await grove(["root", "move", ADA, "-take_back"])).err, /n1 keeps no copy .* \(copying\)/);
     await switchOver(ADA);
     const runs = await grove(["root", "move", ADA, "-take_back"], "yes\n");
@@ -134,6 +134,11 @@ test(
     clock.jumpWall(-NODE_LEASE_MS - 1_000);
     await register("n2");
     clock.jumpWall(NODE_LEASE_MS + 1_000);
+    const lost = await grove(["root", "move", ADA, "-confirm"]);
+    assert.match(
+      lost.err,
+      /n2 does not run, and has the root of ada@example\.com: look at the root there first/,
+    );
     const held = await grove(["node", "remove", "n2"]);
     assert.notEqual(held.code, 0);
     assert.match(
@@ -154,6 +159,8 @@ test(
     assert.equal((await directory.findRoot(ADA))?.fsId, "n1");
     const again = await grove(["root", "move", ADA, "-take_back"]);
     assert.equal(again.code, 0, again.err);
+    const early = await grove(["root", "move", ADA, "-to", "n2"]);
+    assert.match(early.err, /under a move to n2 already \(returned\)/);
     assert.equal((await grove(["node", "remove", "n2"])).code, 0);
   },
 );
