@@ -1,11 +1,15 @@
 // Rows of one slot length in files of fixed size, one per node, with a fixed place for each slot.
 import { constants, type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { crc32 } from "#os/crc32.ts";
 import { RING_COLUMNS } from "./columns.ts";
 
 /** Nodes and cluster with rows beyond the last hour; one more replaces the longest silent. 1 GB in all. */
 export const LONG_HISTORY_NODES_MAX = 257;
+
+/** Rows that are checked or aggregated before other work runs: about a millisecond. */
+export const ROWS_PER_TURN = 500;
 
 /** Length of slots, and how many of them are kept. */
 export interface RingForm {
@@ -99,6 +103,7 @@ export class LongHistoryFiles {
     if (oldest !== undefined && length > 0) await this.#fill(id, from, bytes);
     const isKept = new Uint8Array(length);
     for (let index = 0; index < length; index++) {
+      if (index % ROWS_PER_TURN === ROWS_PER_TURN - 1) await nextTurn();
       if (isRecordOf(bytes, index * RECORD_BYTES, from + index)) isKept[index] = 1;
     }
     return {

@@ -8,7 +8,7 @@ import { QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { RING_COLUMNS } from "./columns.ts";
 import { LONG_HISTORY_FOLDER, LongHistory, MINUTE_ROWS_KEPT } from "./long-history.ts";
-import { LONG_HISTORY_NODES_MAX, LongHistoryFiles } from "./long-history-files.ts";
+import { LONG_HISTORY_NODES_MAX, LongHistoryFiles, ROWS_PER_TURN } from "./long-history-files.ts";
 import type { RowRange } from "./recent-hour.ts";
 
 const START_MS = 1_790_000_100_000;
@@ -111,6 +111,23 @@ describe("what is kept beyond the last hour", () => {
     const year = await history.reply("a", { from: now() - 399 * 86_400 });
     assert.equal(year.interval_seconds % 900, 0);
     assert.ok((399 * 86_400) / year.interval_seconds <= 3_000);
+  });
+
+  it("all of the time is answered in slices, one answer after another, with other work in between", async () => {
+    const history = await open();
+    await goOn(history, 2);
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const [first, ...others] = await Promise.all([0, 0, 0].map((from) => history.reply("a", { from })));
+    isOver = true;
+    assert.deepEqual(others, [first, first]);
+    assert.ok(first?.points.some((point) => point[1 + P99_WRITE] === 11));
+    assert.ok(turns >= 3 * (QUARTER_ROWS_KEPT / ROWS_PER_TURN - 1), `${turns} turns`);
   });
 
   it("a clock that goes back has its rows written anew", async () => {

@@ -1,12 +1,13 @@
 // The long history of nodes and cluster: a row per minute for a week, one per quarter hour for 400 days.
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "#base/clock.ts";
 import { POLL_INTERVAL_MS, QUARTER_ROWS_KEPT } from "#base/limits.ts";
 import type { HistoryReply } from "#wire/webapi/performance.ts";
 import { aggregatedRows } from "./aggregated-rows.ts";
 import { RING_COLUMNS, rounded } from "./columns.ts";
 import { type HistoryQuery, historyReply } from "./history-reply.ts";
-import { LongHistoryFiles } from "./long-history-files.ts";
+import { LongHistoryFiles, ROWS_PER_TURN } from "./long-history-files.ts";
 import type { RowRange } from "./recent-hour.ts";
 import { isClockSet } from "./slots.ts";
 
@@ -40,6 +41,8 @@ export class LongHistory {
   readonly #hourOf: HourOf;
   readonly #minutes: LongHistoryFiles;
   readonly #quarters: LongHistoryFiles;
+  /** Answers are made one after another, so that many together hold nobody up either. */
+  #lastReply: Promise<unknown> = Promise.resolve();
 
   private constructor(
     deps: { clock: Clock; hourOf: HourOf },
@@ -86,15 +89,32 @@ export class LongHistory {
    * The answer of GET /api/history to such a query: minutes as far as they reach, else quarters of an hour;
    * at most 3,000 points.
    */
-  async reply(id: string, query: HistoryQuery): Promise<HistoryReply> {
+  reply(id: string, query: HistoryQuery): Promise<HistoryReply> {
+    const mine = this.#lastReply.then(() => this.#reply(id, query));
+    this.#lastReply = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #reply(id: string, query: HistoryQuery): Promise<HistoryReply> {
     const nowUnix = Math.floor(this.#clock.wallMs() / 1_000);
     const to = Math.min(query.to ?? nowUnix, nowUnix);
     const from = Math.min(query.from ?? Math.max(0, to - HOUR_SECONDS), to);
     const range = await this.range(id, from, to);
     const least = Math.max(query.step ?? 0, range.seconds, (to - from) / LONG_HISTORY_POINTS_MAX);
     const step = Math.ceil(least / range.seconds) * range.seconds;
-    const reply = historyReply(id, range, { from, to, step }, nowUnix, range.seconds);
-    return { ...reply, from, to, kept_from: range.keptFrom ?? null };
+    const { points, ...reply } = historyReply(id, undefined, { from, to, step }, nowUnix, range.seconds);
+    // Parts of whole points, with other work in between.
+    const part = step * Math.max(1, Math.floor((ROWS_PER_TURN * range.seconds) / step));
+    const end = Math.min(to, range.lastSlot * range.seconds);
+    let start = Math.max(from, range.firstSlot * range.seconds);
+    while (start <= end) {
+      const next = (Math.floor(start / part) + 1) * part;
+      const some = { from: start, to: Math.min(end, next - 1), step };
+      points.push(...historyReply(id, range, some, nowUnix, range.seconds).points);
+      start = next;
+      await nextTurn();
+    }
+    return { ...reply, points, from, to, kept_from: range.keptFrom ?? null };
   }
 
   /** The rows between two Unix seconds, in slots of the named length or the shortest that reach back. */
