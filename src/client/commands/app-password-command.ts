@@ -6,7 +6,7 @@ import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { ClientError, withHint } from "#client/terminal/client-error.ts";
 import { localTime } from "#client/terminal/local-time.ts";
 import type { AppPassword } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -95,7 +95,9 @@ async function list(context: ClientContext): Promise<void> {
 
 async function revoke(context: ClientContext, name: string): Promise<void> {
   const { router } = await context.cluster();
-  const revoked = await router.revokeAppPassword(name);
+  const revoked = await router
+    .revokeAppPassword(name)
+    .catch(withHint("BAD_ARGUMENT", "'grove app-password list' shows them."));
   if (context.isJson) return context.printJson({ revoked: revoked === undefined ? null : jsonOf(revoked) });
   await context.print(`Revoked ${revoked?.name ?? name}; what runs with it ends within seconds.`);
 }

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { ClientError, withHint } from "#client/terminal/client-error.ts";
 import { localTime } from "#client/terminal/local-time.ts";
 import type { BrowserSession } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
 
@@ -58,7 +58,9 @@ async function end(context: ClientContext, id: string | undefined, isAll: boolea
       todo: "'grove browser list' shows them.",
     });
   const { router } = await context.cluster();
-  const ended = await router.endBrowserSessions(id);
+  const ended = await router
+    .endBrowserSessions(id)
+    .catch(withHint("BAD_ARGUMENT", "'grove browser list' shows them."));
   if (context.isJson) return context.printJson({ ended: ended.map(jsonOf) });
   if (ended.length === 0) return context.print("No browser was signed in.");
   await context.print(

@@ -4,6 +4,7 @@ import { type ClientFlags, withClientFlags } from "#client/connection/client-fla
 import { ONCE } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
 import { attrOf, isFolder } from "#client/connection/listing.ts";
+import { formatRemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { CONFLICTS, type ConflictFlags, conflictOption } from "./conflict-flag.ts";
@@ -44,14 +45,15 @@ export function command(host: CommandHost = processHost()): Command {
   );
 }
 
-async function copy({ cluster, text, source, targetPath }: Placement, flags: CpFlags): Promise<Attr> {
+async function copy({ cluster, source, targetPath }: Placement, flags: CpFlags): Promise<Attr> {
   if (flags.recursive !== true && isFolder(await attrOf(cluster, source))) {
-    throw new ClientError("USAGE", `${text} is a folder`, {
+    throw new ClientError("USAGE", "is a folder", {
+      about: formatRemotePath(source),
       todo: "Add -r to copy it with all that is in it.",
     });
   }
   const { root, path } = source;
-  return cluster.runAt(source, ONCE, (server) =>
+  return cluster.runAt({ root, path, targetPath }, ONCE, (server) =>
     // A large folder takes long, so the call has no time limit.
     server.files.copy({ root, path, targetPath, onConflict: CONFLICTS[flags.onConflict] }, server.stream),
   );

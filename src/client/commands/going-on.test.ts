@@ -367,7 +367,7 @@ test("two sources that would become one file are refused before anything is sent
   const both = [join(one, "report"), join(two, "report")];
   const { code, err } = await run(import("./put-command.ts"), [...both, "/inbox"]);
   assert.equal(code, 1, err);
-  assert.match(err, /one\/report and .*two\/report would both become \/inbox\/report/);
+  assert.match(err, /one\/report and .*two\/report, would become \/inbox\/report/);
   assert.deepEqual(await names("/inbox"), []);
 });
 

@@ -8,7 +8,7 @@ import { type ClientFlags, withClientFlags } from "#client/connection/client-fla
 import { ONCE, SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
 import { formatRemotePath } from "#client/connection/remote-path.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { ClientError, withHint } from "#client/terminal/client-error.ts";
 import { localTime } from "#client/terminal/local-time.ts";
 import { askSecret } from "#client/terminal/prompt.ts";
 import type { Link } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -117,7 +117,9 @@ async function list(context: ClientContext, typed: string): Promise<void> {
 
 async function revoke(context: ClientContext, id: string): Promise<void> {
   const cluster = await context.cluster();
-  const { revoked } = await cluster.run("", ONCE, (server) => server.files.revokeLink({ id }, server.unary));
+  const { revoked } = await cluster
+    .run("", ONCE, (server) => server.files.revokeLink({ id }, server.unary))
+    .catch(withHint("NO_SUCH_PATH", "'grove link list' shows them."));
   if (context.isJson) return context.printJson({ revoked: revoked === undefined ? null : jsonOf(revoked) });
   await context.print(`Revoked ${id}, the link to ${revoked?.path ?? "it"}; nobody gets in by it any more.`);
 }

@@ -1,6 +1,5 @@
 // The verb `mkdir`: makes folders.
 import { Command } from "commander";
-import { isGroveError } from "#base/errors.ts";
 import { splitPath } from "#base/names.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
@@ -8,7 +7,7 @@ import { type CommandHost, processHost } from "#client/connection/command-host.t
 import { forEachNamed } from "#client/connection/each-named.ts";
 import { makeFolder } from "#client/connection/folders.ts";
 import { childPath, type RemotePath } from "#client/connection/remote-path.ts";
-import { HintedRefusal } from "#client/terminal/client-error.ts";
+import { withHint } from "#client/terminal/client-error.ts";
 import { attrJson } from "./attr-text.ts";
 
 interface MkdirFlags extends ClientFlags {
@@ -44,9 +43,8 @@ async function make(context: ClientContext, place: RemotePath, withParents: bool
     await makeFolder(cluster, { root: place.root, path: above }, { mayExist: true });
   }
   if (withParents && names.length === 0) return;
-  const attr = await makeFolder(cluster, place, { mayExist: withParents }).catch((error: unknown) => {
-    if (withParents || !isGroveError(error, "NO_SUCH_PATH")) throw error;
-    throw new HintedRefusal(error, "Add -p to make the folders above it too.");
-  });
+  const attr = await makeFolder(cluster, place, { mayExist: withParents }).catch(
+    withHint("NO_SUCH_PATH", "Add -p to make the folders above it too."),
+  );
   if (context.isJson) await context.printJson(attrJson(attr));
 }

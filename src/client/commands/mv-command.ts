@@ -40,7 +40,7 @@ export function command(host: CommandHost = processHost()): Command {
 
 function move({ cluster, source, targetPath }: Placement, { onConflict }: MvFlags): Promise<Attr> {
   const { root, path } = source;
-  return cluster.runAt(source, ONCE, (server) =>
+  return cluster.runAt({ root, path, targetPath }, ONCE, (server) =>
     server.files.rename({ root, path, targetPath, onConflict: CONFLICTS[onConflict] }, server.unary),
   );
 }

@@ -1,11 +1,12 @@
 // Places the sources of `cp` and `mv`: under a new name, or into a folder.
 
+import { shellWord } from "#base/shell-word.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
 import { forEachNamed } from "#client/connection/each-named.ts";
 import { attrIfThere, isFolder } from "#client/connection/listing.ts";
-import { baseName, childPath, type TypedPath } from "#client/connection/remote-path.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { baseName, childPath, formatRemotePath, type TypedPath } from "#client/connection/remote-path.ts";
+import { ClientError, withHint } from "#client/terminal/client-error.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { attrJson } from "./attr-text.ts";
 
@@ -24,8 +25,6 @@ export interface PlacingWords {
 /** One source and its place. */
 export interface Placement {
   readonly cluster: Cluster;
-  /** The source as typed. */
-  readonly text: string;
   readonly source: TypedPath;
   readonly targetPath: string;
 }
@@ -50,8 +49,9 @@ export async function placeAll(
   const there = await attrIfThere(cluster, target);
   const isInto = there !== undefined && isFolder(there);
   if (!isInto && (typed.length > 2 || target.isFolder)) {
-    throw new ClientError("USAGE", `${last} is not a folder to ${infinitive} into`, {
-      todo: "Make it first: grove mkdir",
+    throw new ClientError("USAGE", `is not a folder to ${infinitive} into`, {
+      about: formatRemotePath(target),
+      todo: `Make it first: grove mkdir ${shellWord(formatRemotePath(target))}`,
     });
   }
   return forEachNamed(context, verb, typed.slice(0, -1), async (text) => {
@@ -62,7 +62,9 @@ export async function placeAll(
     const name = baseName(source.path);
     if (name === "") throw new ClientError("USAGE", `a root cannot be ${participle}`);
     const targetPath = isInto ? childPath(target.path, name) : target.path;
-    const attr = await place({ cluster, text, source, targetPath });
+    const attr = await place({ cluster, source, targetPath }).catch(
+      withHint("PATH_EXISTS", "Choose another name, or add --on-conflict keep-both or replace."),
+    );
     if (context.isJson) await context.printJson(attrJson(attr));
   });
 }

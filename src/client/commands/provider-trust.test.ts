@@ -59,5 +59,5 @@ test("another authority than the provider's is not believed, and a file without 
   writeFileSync(empty, "not a certificate\n");
   const refused = await login("--idp-ca", empty);
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /empty\.pem holds no certificate in PEM form/);
+  assert.match(refused.err, /empty\.pem: holds no certificate in PEM form/);
 });

@@ -110,7 +110,7 @@ function requireOwnPlaces(plan: readonly PlannedSource[]): void {
   for (const { path, remotePath } of plan) {
     const other = taken.get(remotePath);
     if (other !== undefined)
-      throw new ClientError("USAGE", `${other} and ${path} would both become ${remotePath}`, {
+      throw new ClientError("USAGE", `two of them, ${other} and ${path}, would become ${remotePath}`, {
         todo: "Send them one after the other, into different folders.",
       });
     taken.set(remotePath, path);

@@ -206,9 +206,12 @@ export class Cluster {
     }
   }
 
-  /** The same for an operation on one path, which a refusal then names; one because of a lock names what is locked. */
+  /**
+   * The same for an operation on one path, which a refusal then names, and where it would go. One because of a lock
+   * names what is locked.
+   */
   async runAt<T>(
-    place: RemotePath,
+    place: RemotePath & { readonly targetPath?: string },
     patience: RetryPolicy,
     operation: (server: Server) => Promise<T>,
   ): Promise<T> {
@@ -219,8 +222,8 @@ export class Cluster {
       const path = formatRemotePath(place);
       const isNamed = SPACE_CODES.includes(error.code) || error.message.includes(path);
       // A lock may lie above or below, or where something is moved to.
-      const { locked_path: locked = place.path } = error.metadata;
-      const named = formatRemotePath({ root: place.root, path: locked });
+      const { locked_path: locked } = error.metadata;
+      const named = locked === undefined ? way(place) : formatRemotePath({ root: place.root, path: locked });
       const message = isNamed ? error.message : `${named}: ${error.message}`;
       throw new GroveError(error.code, message, { metadata: { ...error.metadata, path }, cause: error });
     }
@@ -347,6 +350,12 @@ export class Cluster {
     const { setTimeout: wait } = await import("node:timers/promises");
     await wait(ms, undefined, { signal: this.#deps.signal });
   }
+}
+
+/** "/a.txt", or "/a.txt to /b.txt": either may be what a refusal means. */
+function way({ root, path, targetPath }: RemotePath & { readonly targetPath?: string }): string {
+  const from = formatRemotePath({ root, path });
+  return targetPath === undefined ? from : `${from} to ${formatRemotePath({ root, path: targetPath })}`;
 }
 
 /** The failure of an operation in the middle of bytes that cannot be read or given out once more. */

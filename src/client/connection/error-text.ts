@@ -30,14 +30,14 @@ const SIGN_IN = "Sign in again: grove login";
 const LATER = "Try again in a moment.";
 const ADMINISTRATOR = "Tell the administrator of the cluster.";
 
-/** The sentence with a capital and a full stop. */
-function sentence(text: string): string {
+/** The sentence with a capital and a full stop. The name of a file at its beginning keeps its letters. */
+function sentence(text: string, beginsWithName = false): string {
   const trimmed = text.trim();
   if (trimmed === "") return "";
-  // A path or a name keeps its letters.
-  const capital = /^[a-z]+(?: |$)/.test(trimmed)
-    ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1)
-    : trimmed;
+  const capital =
+    !beginsWithName && /^[a-z]+(?: |$)/.test(trimmed)
+      ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1)
+      : trimmed;
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }
 
@@ -259,7 +259,8 @@ export function explain(error: unknown): Explanation {
   if (isLocalFailure(error)) return { what: sentence(error.message), todo: "" };
   if (error instanceof GroveError) return EXPLAIN_REFUSAL[error.code](error);
   if (error instanceof ClientError) {
-    return { what: sentence(error.message), todo: error.todo ?? EXPLAIN_CLIENT_ERROR[error.code] };
+    const what = sentence(error.message, error.about !== undefined);
+    return { what, todo: error.todo ?? EXPLAIN_CLIENT_ERROR[error.code] };
   }
   const message = error instanceof Error ? error.message : String(error);
   return { what: sentence(message.split("\n", 1)[0] ?? ""), todo: "" };

@@ -67,7 +67,8 @@ function requireFolder(path: string): void {
     throw localFailure(error, path);
   }
   if (stats === undefined || stats.isDirectory()) return;
-  throw new ClientError("LOCAL_FILE", `${path} is not a folder`, {
+  throw new ClientError("LOCAL_FILE", "is not a folder", {
+    about: path,
     todo: "Name the folder that it is in; 'grove put' sends single files.",
   });
 }

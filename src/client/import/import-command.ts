@@ -153,7 +153,9 @@ async function password(context: ClientContext, url: URL, { passwordFile }: Impo
     return askSecret(context.terminal, `Password for ${url.host}: `, context.signal);
   const content = await readPrivateFile(passwordFile);
   if (content === undefined) {
-    throw new ClientError("LOCAL_NOT_FOUND", `${passwordFile}: there is no such file on this machine`);
+    throw new ClientError("LOCAL_NOT_FOUND", "there is no such file on this machine", {
+      about: passwordFile,
+    });
   }
   return content.split("\n", 1)[0] ?? "";
 }

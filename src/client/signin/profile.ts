@@ -61,7 +61,8 @@ export async function readClusterFile(path: string): Promise<Profile> {
   const fields = parseFields(await readSettingsFile(path));
   const metaserver = fields?.text("metaserver");
   if (fields === undefined || metaserver === undefined) {
-    throw new ClientError("USAGE", `${path} is not a cluster file: it names no metaserver`, {
+    throw new ClientError("USAGE", "is not a cluster file: it names no metaserver", {
+      about: path,
       todo: "Give the cluster.json of 'grove init' or 'grove up'.",
     });
   }
@@ -159,7 +160,8 @@ export function parseAddress(text: string, defaultPort?: number): string {
 export async function readSettingsFile(path: string): Promise<string> {
   try {
     const content = await readFile(path);
-    if (content.length > SETTINGS_FILE_MAX_BYTES) throw new ClientError("USAGE", `${path} is too large`);
+    if (content.length > SETTINGS_FILE_MAX_BYTES)
+      throw new ClientError("USAGE", "is too large", { about: path });
     return content.toString("utf8");
   } catch (error) {
     throw localFailure(error, path);

@@ -33,7 +33,8 @@ export function providerFetch({ ca, idpCa }: Pick<Profile, "ca" | "idpCa">): Fet
 export async function readProviderAuthority(path: string): Promise<string> {
   const pem = await readSettingsFile(path);
   if (isCertificate(pem)) return pem;
-  throw new ClientError("USAGE", `${path} holds no certificate in PEM form`, {
+  throw new ClientError("USAGE", "holds no certificate in PEM form", {
+    about: path,
     todo: "Give the certificate of the authority that has signed the identity provider's.",
   });
 }

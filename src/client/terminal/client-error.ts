@@ -23,6 +23,8 @@ export type ClientErrorCode = (typeof CLIENT_ERROR_CODES)[number];
 
 /** Options of a ClientError beside code and message. */
 export interface ClientErrorOptions {
+  /** The file or address that it is about, as its user knows it: it stands before the message. */
+  readonly about?: string;
   /** A sentence with the action to take; the code's own otherwise. */
   readonly todo?: string;
   readonly metadata?: Readonly<Record<string, string>>;
@@ -33,12 +35,18 @@ export interface ClientErrorOptions {
 export class ClientError extends Error {
   override readonly name = "ClientError";
   readonly code: ClientErrorCode;
+  readonly about: string | undefined;
   readonly todo: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const { about, cause } = options;
+    super(
+      about === undefined ? message : `${about}: ${message}`,
+      cause === undefined ? undefined : { cause },
+    );
     this.code = code;
+    this.about = about;
     this.todo = options.todo;
     this.metadata = options.metadata ?? {};
   }
@@ -52,6 +60,13 @@ export class HintedRefusal extends GroveError {
     super(refusal.code, refusal.message, { metadata: refusal.metadata, cause: refusal });
     this.todo = todo;
   }
+}
+
+/** Catches a call's failure: one of that code gets the command's own hint. */
+export function withHint(code: ErrorCode, todo: string): (error: unknown) => never {
+  return (error) => {
+    throw isGroveError(error, code) ? new HintedRefusal(error, todo) : error;
+  };
 }
 
 /** Codes that mean the server's failure in a reply and this machine's in a local error. */
@@ -86,7 +101,7 @@ export function localFailure(error: unknown, path: string): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (!(error instanceof Error) || error instanceof ClientError || code === undefined) return error;
   const make = (kind: ClientErrorCode, what: string, todo?: string): ClientError =>
-    new ClientError(kind, `${path}: ${what}`, { cause: error, ...(todo === undefined ? {} : { todo }) });
+    new ClientError(kind, what, { about: path, cause: error, ...(todo === undefined ? {} : { todo }) });
   switch (code) {
     case "ENOENT":
       return make("LOCAL_NOT_FOUND", "there is no such file or folder on this machine");

@@ -2,6 +2,7 @@
 import { type BigIntStats, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve as resolveLocal } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { shellWord } from "#base/shell-word.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { isFolder } from "#client/connection/listing.ts";
 import { baseName, formatRemotePath, type TypedPath } from "#client/connection/remote-path.ts";
@@ -51,8 +52,9 @@ export async function planGet(
     !isInto &&
     (sources.length > 1 || (target.endsWith("/") && sources.some(({ attr }) => !isFolder(attr))))
   ) {
-    throw new ClientError("USAGE", `${target} is not a folder on this machine`, {
-      todo: "Make it first: mkdir",
+    throw new ClientError("USAGE", "is not a folder on this machine", {
+      about: target,
+      todo: `Make it first: mkdir ${shellWord(target)}`,
     });
   }
   const names = new Set<string>();
@@ -121,7 +123,7 @@ function placeAt({ path, attr }: NamedRemote, local: string): DownloadSource {
   const folder = dirname(local);
   if (!isLocalFolder(folder)) {
     throw new ClientError("LOCAL_NOT_FOUND", `the folder ${folder} does not exist on this machine`, {
-      todo: "Make it first: mkdir -p",
+      todo: `Make it first: mkdir -p ${shellWord(folder)}`,
     });
   }
   return { root: path.root, path: path.path, attr, localFolder: folder, localName: basename(local) };

@@ -45,5 +45,5 @@ function smallChecksumOf(path: string, length: number): number {
 }
 
 function becameShorter(path: string): ClientError {
-  return new ClientError("LOCAL_FILE", `${path} became shorter while it was read`);
+  return new ClientError("LOCAL_FILE", "became shorter while it was read", { about: path });
 }

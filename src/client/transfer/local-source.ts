@@ -22,9 +22,9 @@ export interface SourceState {
 
 /** The state of an open file. Throws ClientError for what cannot be uploaded. */
 export function stateOf(stats: BigIntStats, path: string): SourceState {
-  if (!stats.isFile()) throw new ClientError("LOCAL_FILE", `${path} is not a file`);
+  if (!stats.isFile()) throw new ClientError("LOCAL_FILE", "is not a file", { about: path });
   if (stats.size > BigInt(FILE_MAX_BYTES)) {
-    throw new ClientError("LOCAL_FILE", `${path} is too large for the cluster`);
+    throw new ClientError("LOCAL_FILE", "is too large for the cluster", { about: path });
   }
   const { mtimeNs, ctimeNs } = stats;
   // A time set as seconds with a fraction lies some nanoseconds before its millisecond, so it is rounded.
@@ -99,7 +99,8 @@ export async function* unchanged(
 
 /** The refusal of a file that is being written to. */
 export function changedWhileRead(path: string): ClientError {
-  return new ClientError("LOCAL_FILE", `${path} changed while it was read`, {
+  return new ClientError("LOCAL_FILE", "changed while it was read", {
+    about: path,
     todo: "Send it again when nobody writes to it.",
   });
 }

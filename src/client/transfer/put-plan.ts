@@ -2,7 +2,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { basename, resolve as resolveLocal } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import { canonicalName } from "#base/names.ts";
+import { canonicalName, nameProblem } from "#base/names.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
 import { attrIfThere, isFolder } from "#client/connection/listing.ts";
@@ -110,6 +110,13 @@ function usualPlace(source: NamedSource, target: TypedPath, isInto: boolean): st
   if (name === "") {
     throw new ClientError("USAGE", "the root of this machine has no name", {
       todo: "Name a new folder as the target.",
+    });
+  }
+  const problem = nameProblem(name);
+  if (problem !== undefined) {
+    throw new ClientError("USAGE", `the server cannot store this name: ${problem}`, {
+      about: source.path,
+      todo: "Send it alone, with another name as the target.",
     });
   }
   return childPath(target.path, canonicalName(name));

@@ -23,7 +23,8 @@ export function requireReplaceable(path: string): void {
     // What leads nowhere is replaced itself.
   }
   if (stats === undefined || stats.isFile() || stats.isDirectory()) return;
-  throw new ClientError("LOCAL_FILE", `${path} is neither a file nor a folder`, {
+  throw new ClientError("LOCAL_FILE", "is neither a file nor a folder", {
+    about: path,
     todo: "To send the bytes there: grove cat PATH > TARGET",
   });
 }

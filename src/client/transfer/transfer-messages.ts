@@ -1,14 +1,12 @@
 // The message of a cut transfer: how much has arrived, and the command that resumes it.
 import { formatBytes } from "#base/bytes.ts";
+import { shellWord } from "#base/shell-word.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { filesText, type ProgressMeter } from "#client/terminal/progress.ts";
 import type { TransferReport } from "./transfer-report.ts";
 
 /** Options of a transfer, as typed. */
 export type TypedFlags = Readonly<Record<string, string | boolean | undefined>>;
-
-/** Characters that have no meaning for any shell. */
-const PLAIN_WORD = /^[\w@%+=:,./-]+$/;
 
 /** A command line with these options and words, quoted for a shell. */
 export function commandLine(verb: string, words: readonly string[], flags: TypedFlags): string {
@@ -19,10 +17,6 @@ export function commandLine(verb: string, words: readonly string[], flags: Typed
   });
   const dashes = words.some((word) => word.startsWith("-")) ? ["--"] : [];
   return ["grove", verb, ...options, ...dashes, ...words.map(shellWord)].join(" ");
-}
-
-function shellWord(word: string): string {
-  return PLAIN_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /**

@@ -117,7 +117,7 @@ function readSmallFile(path: string): SmallFile | undefined {
       }
       if (!isSameState(source, look())) throw changedWhileRead(path);
       if (length > sizeBytes)
-        throw new ClientError("LOCAL_FILE", `${path} has more bytes than it says`, NO_SIZE);
+        throw new ClientError("LOCAL_FILE", "has more bytes than it says", { about: path, ...NO_SIZE });
       return { data: buffer.subarray(0, length), mtimeMs };
     } finally {
       closeSync(descriptor);
@@ -275,7 +275,8 @@ async function readFully(handle: FileHandle, buffer: Buffer, offset: number, pat
   try {
     while (length < buffer.length) {
       const { bytesRead } = await handle.read(buffer, length, buffer.length - length, offset + length);
-      if (bytesRead === 0) throw new ClientError("LOCAL_FILE", `${path} became shorter while it was read`);
+      if (bytesRead === 0)
+        throw new ClientError("LOCAL_FILE", "became shorter while it was read", { about: path });
       length += bytesRead;
     }
   } catch (error) {
