@@ -1,11 +1,11 @@
 // The loop of the shell: reads lines, runs verbs, keeps the history.
-import { createInterface } from "node:readline/promises";
-import { Command, CommanderError } from "commander";
+import { createInterface, type Interface } from "node:readline/promises";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import type { ClientFlags } from "#client/connection/client-flags.ts";
 import { type CommandHost, report, runAction } from "#client/connection/command-host.ts";
 import { formatRemotePath } from "#client/connection/remote-path.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
+import { runCommandLine } from "#client/terminal/command-line.ts";
 import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
 import { SHELL_HISTORY_LINES } from "#client/terminal/limits.ts";
 import { isTty } from "#client/terminal/terminal.ts";
@@ -25,6 +25,8 @@ export class Shell {
   /** Exit code of the verb that ran last, and of the last one that failed. */
   #code: number = EXIT.ok;
   #failedCode: number = EXIT.ok;
+  /** The editor of the line that is being typed. */
+  #editor: Interface | undefined;
 
   constructor(context: ClientContext, flags: ClientFlags) {
     const { terminal } = context;
@@ -33,7 +35,10 @@ export class Shell {
     this.#host = {
       run: async (verb, own, action) => {
         const run = { verb, flags: { ...flags, ...own }, terminal, shared: context.shared };
-        this.#code = await runAction(run, action);
+        this.#code = await runAction(run, (started) => {
+          requireSameCluster(own);
+          return action(started);
+        });
       },
     };
   }
@@ -61,28 +66,52 @@ export class Shell {
   async *#typedLines(): AsyncGenerator<string, void, undefined> {
     const { input, output } = this.#context.terminal;
     let history = await this.#readHistory();
+    // Lines that came in one piece with another, as pasted ones do, and what was begun after them.
+    let ahead: string[] = [];
+    let begun = "";
     for (;;) {
       const { current } = await this.#context.place.read();
       const prompt = `${terminalText(formatRemotePath(current))}> `;
-      const lines = createInterface({
+      // An interrupted verb ends what was to follow it.
+      if (this.#code === EXIT.interrupted) ahead = [];
+      const next = ahead.shift();
+      if (next !== undefined) {
+        output.write(`\r\u001b[K${prompt}${terminalText(next)}\n`);
+        yield next;
+        continue;
+      }
+      const editor: Interface = createInterface({
         input,
         output,
         history,
         historySize: SHELL_HISTORY_LINES,
         removeHistoryDuplicates: true,
-        completer: (line: string) => this.#complete(line).catch((): [string[], string] => [[], line]),
+        completer: (line: string) => this.#completeIn(editor, line),
       });
-      lines.on("history", (kept) => {
+      editor.on("history", (kept) => {
         history = [...kept];
       });
-      const line = await readLine(lines, prompt);
-      lines.close();
+      editor.on("line", (line) => ahead.push(line));
+      this.#editor = editor;
+      const line = await readLine(editor, prompt, begun);
+      begun = editor.line;
+      this.#editor = undefined;
+      editor.close();
       if (line === "end") break;
       if (line === "dropped") continue;
       await this.#writeHistory(history);
       yield line.text;
     }
     output.write("\n");
+  }
+
+  /** Completes the line of an editor, unless it has become another one or its line has ended meanwhile. */
+  async #completeIn(editor: Interface, line: string): Promise<[string[], string]> {
+    const nothing: [string[], string] = [[], line];
+    const found = await this.#complete(line).catch(() => nothing);
+    // A closed editor throws when it goes on.
+    if (this.#editor !== editor) return new Promise(() => {});
+    return editor.line.slice(0, editor.cursor) === line ? found : nothing;
   }
 
   async #runLine(line: string): Promise<void> {
@@ -95,11 +124,6 @@ export class Shell {
       if (verb === "help" || verb === "?") return await this.#help();
       await this.#runVerb(verb, words);
     } catch (error) {
-      // The parser has printed the error or the requested help.
-      if (error instanceof CommanderError) {
-        this.#code = error.exitCode;
-        return;
-      }
       report(name, error, this.#context.terminal, this.#context.flags);
       this.#code = exitCodeOf(error);
     }
@@ -113,11 +137,8 @@ export class Shell {
       });
     }
     const { command: makeCommand } = await verb.load();
-    const program = new Command("").exitOverride().showSuggestionAfterError(true);
-    const command = makeCommand(this.#host);
-    program.addCommand(command);
-    inheritSettings(command, program);
-    await program.parseAsync([name, ...words], { from: "user" });
+    const refused = await runCommandLine(makeCommand(this.#host), words, this.#context.terminal);
+    if (refused !== EXIT.ok) this.#code = refused;
   }
 
   async #help(): Promise<void> {
@@ -156,15 +177,18 @@ export class Shell {
   }
 }
 
-/** Reads one line: "dropped" after Ctrl-C, "end" after Ctrl-D. */
+/** Reads one line that begins with a text: "dropped" after Ctrl-C, "end" after Ctrl-D. */
 async function readLine(
-  lines: ReturnType<typeof createInterface>,
+  lines: Interface,
   prompt: string,
+  begun: string,
 ): Promise<{ readonly text: string } | "dropped" | "end"> {
   const ended = Promise.withResolvers<"dropped" | "end">();
   lines.once("SIGINT", () => {
     lines.write("\n");
     ended.resolve("dropped");
+    // A further one in the same piece would close it in the middle of that piece.
+    lines.on("SIGINT", () => undefined);
   });
   lines.once("close", () => ended.resolve("end"));
   const asked = lines.question(prompt).then(
@@ -172,13 +196,16 @@ async function readLine(
     // Ctrl-D rejects; the close event may come too.
     () => "end" as const,
   );
+  if (begun !== "") lines.write(begun);
   return Promise.race([ended.promise, asked]);
 }
 
-/** Makes a verb and its subcommands end by an error instead of exiting, so that the shell continues. */
-function inheritSettings(command: Command, parent: Command): void {
-  command.copyInheritedSettings(parent);
-  for (const child of command.commands) inheritSettings(child, command);
+/** Throws USAGE for a verb that names another cluster: all verbs go over the shell's connections. */
+function requireSameCluster({ metaserver, fileserver, ca }: ClientFlags): void {
+  if (metaserver === undefined && fileserver === undefined && ca === undefined) return;
+  throw new ClientError("USAGE", "the verbs of a shell stay with the cluster that it began with", {
+    todo: "Give the flag to 'grove shell'.",
+  });
 }
 
 /** The start of the last word of a line, quotes included. */

@@ -29,6 +29,8 @@ export interface SharedParts {
   readonly routes?: RouteCache | undefined;
   /** Aborts the command that runs; in a shell each command has its own signal. */
   signal: AbortSignal;
+  /** True while a Tab is answered: notes would stand in the line that is being typed. */
+  isQuiet?: boolean;
 }
 
 /** Locates the client's files and makes the parts that all commands of a run share. */
@@ -161,10 +163,11 @@ export class ClientContext {
         clock: systemClock,
         patienceMs: patienceOf(this.terminal.env),
         onRetry: (why: string, wait: { readonly waitMs: number; readonly leftMs: number }) => {
-          if (!this.isJson) retries.tell(why, wait);
+          if (!this.isJson && shared.isQuiet !== true) retries.tell(why, wait);
         },
         onRequest: (id: string, address: string) => {
-          if (this.flags.verbose === true) note(this.terminal, `request ${id} to ${address}`);
+          if (this.flags.verbose === true && shared.isQuiet !== true)
+            note(this.terminal, `request ${id} to ${address}`);
         },
       }),
     );

@@ -90,6 +90,8 @@ export const PASTE_MAX_LENGTH = 65_536;
 export const CALLBACK_CONNECTIONS_MAX = 16;
 /** Lines of the shell's history. */
 export const SHELL_HISTORY_LINES = 1_000;
+/** Longest time that a Tab waits for names. */
+export const COMPLETION_WAIT_MS = 3_000;
 /** Names that completion offers at most. */
 export const COMPLETIONS_MAX = 1_000;
 
