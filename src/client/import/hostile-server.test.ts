@@ -8,8 +8,11 @@ import { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
+import { ClientError } from "#client/terminal/client-error.ts";
+import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { FolderSource } from "./folder-source.ts";
+import { S3Source } from "./s3-source.ts";
 import { PacketCutter, PacketReader, PacketWriter, SFTP } from "./sftp-packets.ts";
 import { SftpSession } from "./sftp-session.ts";
 import { addressBelow, WebDavSource } from "./webdav-source.ts";
@@ -136,6 +139,22 @@ test("a server that is away for a moment is asked again by a process that does n
   const [exitCode] = await once(child, "close");
   assert.equal(exitCode, 0);
   assert.equal(asked, 2);
+});
+
+test("Ctrl-C ends an import from a bucket that does not answer", { timeout: 50_000 }, async (t) => {
+  const [controller, interrupted] = [new AbortController(), new ClientError("CANCELLED", "interrupted")];
+  const server = createServer(() => controller.abort(interrupted));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const key = join(temporaryDirectory(t), "key");
+  writeFileSync(key, "access_key_id = a\nsecret_access_key = b\n", { mode: 0o600 });
+  const settings = storeSettings(`s3://photos?endpoint=http://127.0.0.1:${port}&credentials=${key}`);
+  await using source = new S3Source(settings, undefined, controller.signal);
+  const entries = source.entries();
+  assert.equal((await entries.next()).value?.kind, "folder");
+  await assert.rejects(entries.next(), interrupted);
 });
 
 test("a file is no folder to import from, and is not skipped without a word", async (t) => {

@@ -143,7 +143,8 @@ async function opened(
     }
     default: {
       const { caFile } = wanted.settings;
-      return new S3Source(wanted.settings, caFile === undefined ? await sourceCa(flags) : await text(caFile));
+      const ca = caFile === undefined ? await sourceCa(flags) : await text(caFile);
+      return new S3Source(wanted.settings, ca, signal);
     }
   }
 }

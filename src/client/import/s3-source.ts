@@ -31,13 +31,16 @@ export class S3Source implements ImportSource {
   readonly name: string;
   readonly #requests: StoreRequests;
   readonly #prefix: string;
+  readonly #signal: AbortSignal;
 
-  constructor(settings: StoreSettings, ca: string | undefined) {
+  constructor(settings: StoreSettings, ca: string | undefined, signal: AbortSignal) {
     const { bucket, prefix, credentialsFile, endpoint } = settings;
     const [clock, logger] = [systemClock, silentLogger];
     const credentials = new CredentialsFile({ path: credentialsFile, clock, logger });
     const client = new S3Client({ settings, credentials, ca, clock });
-    this.#requests = new StoreRequests({ client, clock, logger, fraction: systemFraction });
+    this.#requests = new StoreRequests({ client, clock, logger, signal, fraction: systemFraction });
+    this.#signal = signal;
+    signal.addEventListener("abort", () => client.close(), { once: true });
     this.#prefix = prefix;
     this.name = `s3://${bucket}/${prefix} at ${endpoint}`;
   }
@@ -94,9 +97,11 @@ export class S3Source implements ImportSource {
   }
 
   async #asked<T>(what: string, request: () => Promise<T>): Promise<T> {
+    this.#signal.throwIfAborted();
     try {
       return await request();
     } catch (error) {
+      this.#signal.throwIfAborted();
       if (isStoreProblem(error, "missing")) {
         throw new ClientError("LOCAL_NOT_FOUND", `${what}: it is no longer in the bucket`, { cause: error });
       }

@@ -24,6 +24,8 @@ export interface StoreRequestsDeps {
   readonly logger: Logger;
   /** How long a request is repeated. */
   readonly triesMs?: number;
+  /** Ends the pauses between tries. */
+  readonly signal?: AbortSignal;
 }
 
 /** What is known of a stored object's past. */
@@ -102,7 +104,7 @@ export class StoreRequests {
 
   /** Runs the request again while that may help. */
   async retried<T>(operation: string, request: () => Promise<T>): Promise<T> {
-    const { clock, logger, triesMs = STORE_TRIES_MS } = this.#deps;
+    const { clock, logger, signal, triesMs = STORE_TRIES_MS } = this.#deps;
     const endMs = clock.steadyMs() + triesMs;
     const counts = { denied: 0, damaged: 0 };
     for (let pauseMs = PAUSES_MS.first; ; pauseMs = Math.min(2 * pauseMs, PAUSES_MS.longest)) {
@@ -114,7 +116,7 @@ export class StoreRequests {
         if (!mayRepeat(error, counts) || clock.steadyMs() + waitMs > endMs) throw error;
         this.#retries++;
         logger.debug("store.retry", { operation, problem: error.problem, code: error.storeCode });
-        await pause(clock, waitMs);
+        await pause(clock, waitMs, signal);
       }
     }
   }
