@@ -75,7 +75,7 @@ class ResumableUpload {
   readonly #local: ResumableSource;
   readonly #target: RemotePath;
   #starts = 0;
-  /** The last known number of bytes on the server, for messages. */
+  /** About the bytes on the server, for messages: what it told, and what no socket holds back of those sent since. */
   #stagedBytes = 0;
   #uploadId: string | undefined;
 
@@ -158,7 +158,10 @@ class ResumableUpload {
       onBytes(bytes);
       sentBytes += bytes;
       // A moving stream means that the server answers: the patience begins anew.
-      if (bytes > 0 && sentBytes > PROGRESS_BYTES) server.progressed();
+      if (bytes <= 0 || sentBytes <= PROGRESS_BYTES) return;
+      server.progressed();
+      const arrived = offset + sentBytes - PROGRESS_BYTES;
+      this.#stagedBytes = arrived - (arrived % CHUNK_BYTES);
     };
     onBytes(offset);
     try {
@@ -209,7 +212,7 @@ class ResumableUpload {
     }
     if (isGroveError(error, "UPLOAD_TAKEN_OVER") || this.#stagedBytes === 0) return;
     note(
-      `${this.#local.label}: at least ${formatBytes(this.#stagedBytes)} of ${formatBytes(source.sizeBytes)} are on the ` +
+      `${this.#local.label}: about ${formatBytes(this.#stagedBytes)} of ${formatBytes(source.sizeBytes)} are on the ` +
         "server; the same command goes on from there within 24 hours",
     );
   }
