@@ -1,6 +1,6 @@
 // Tests of what refusals say: of which file, by which name, and what to do.
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { TestClient, VerbResult } from "./client.fixture.ts";
@@ -65,6 +65,14 @@ test("one file whose name the server cannot store is named among many", async ()
     /^1 grove put: .*\/new\\x0aline: the server cannot store this name: .*Send it alone, with another name/,
   );
   assert.equal((await run("put", "-q", odd, "/here/line")).code, 0);
+});
+
+test("an empty word is no folder of this machine: a mirror never fills or empties the current one for it", async () => {
+  const empty = /^1 grove \w+: A path on this machine is empty\. '\.' is the folder that you are in\.\n$/;
+  const before = readdirSync(".");
+  assert.match(await refused("get", "-r", "--delete", "--yes", "/here", ""), empty);
+  assert.match(await refused("put", "", "/here"), empty);
+  assert.deepEqual(readdirSync("."), before);
 });
 
 test("what is ended by an id that nobody has says which list shows them", async () => {

@@ -22,6 +22,7 @@ test("of an SFTP address ssh gets a host, a user and a path, and nothing that it
     "sftp://a@host/%ff",
     "sftp://a:secret@host/",
     "sftp:///path",
+    "",
   ]) {
     assert.throws(() => typedSource(word), { code: "USAGE" }, word);
   }

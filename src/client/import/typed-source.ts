@@ -18,6 +18,7 @@ const FORMS =
 /** Reads the word. Throws ClientError USAGE, never with a password that stood in it. */
 export function typedSource(word: string): TypedSource {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(word)?.[1]?.toLowerCase();
+  if (word === "") throw wrong("the source is empty");
   if (scheme === undefined) return { kind: "folder", path: word };
   if (scheme === "s3") return { kind: "s3", settings: storeSettings(word) };
   const url = URL.canParse(word) ? new URL(word) : undefined;

@@ -8,6 +8,7 @@ import { isFolder } from "#client/connection/listing.ts";
 import { baseName, formatRemotePath, type TypedPath } from "#client/connection/remote-path.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { requireWord } from "./local-source.ts";
 import { refuseOverlaps } from "./overlaps.ts";
 import { requireReplaceable } from "./replaced-file.ts";
 import { BY_BOTH, BY_TIME, type Sameness } from "./sameness.ts";
@@ -47,6 +48,7 @@ export async function planGet(
   sources: readonly NamedRemote[],
 ): Promise<PlannedDownload[]> {
   const { target } = deps;
+  requireWord(target);
   const isInto = isLocalFolder(target);
   if (
     !isInto &&

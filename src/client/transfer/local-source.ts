@@ -97,6 +97,14 @@ export async function* unchanged(
   if (last !== undefined) yield last;
 }
 
+/** Throws USAGE for an empty path: a variable without a value far more often than the current folder. */
+export function requireWord(path: string): void {
+  if (path !== "") return;
+  throw new ClientError("USAGE", "a path on this machine is empty", {
+    todo: "'.' is the folder that you are in.",
+  });
+}
+
 /** The refusal of a file that is being written to. */
 export function changedWhileRead(path: string): ClientError {
   return new ClientError("LOCAL_FILE", "changed while it was read", {

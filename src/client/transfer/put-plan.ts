@@ -10,6 +10,7 @@ import { childPath, type TypedPath } from "#client/connection/remote-path.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { COARSE_FILE_TIME_MS } from "#client/terminal/limits.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
+import { requireWord } from "./local-source.ts";
 import { BY_BOTH, type Sameness } from "./sameness.ts";
 import type { PlannedTransfer } from "./transfer-frame.ts";
 import {
@@ -132,6 +133,7 @@ function realPath(path: string): string {
 
 /** True for a folder of this machine. Throws ClientError for a missing path. */
 export function isLocalFolder(path: string): boolean {
+  requireWord(path);
   try {
     return statSync(path).isDirectory();
   } catch (error) {
