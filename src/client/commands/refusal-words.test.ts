@@ -78,3 +78,17 @@ test("an empty word is no folder of this machine: a mirror never fills or emptie
 test("what is ended by an id that nobody has says which list shows them", async () => {
   assert.match(await refused("link", "revoke", "nope"), /'grove link list' shows them\.\n$/);
 });
+
+test("a server that speaks another protocol is a typing error, for which no command tries for long", {
+  timeout: 60_000,
+}, async () => {
+  const { env } = client;
+  client.env = { ...env, SVC_AUTH_MOCK: "false", GROVE_RETRY_SECONDS: "86400" };
+  const { code, err } = await run("ls");
+  client.env = env;
+  assert.equal(code, 7);
+  assert.match(
+    err,
+    /^(?:The server \S+ cannot be reached: it does not speak TLS.*\n)+grove ls: .*sign in with/,
+  );
+});

@@ -134,6 +134,8 @@ function noProgress(): Progress {
 export class Cluster {
   readonly #deps: ClusterDeps;
   readonly #links = new Map<string, FileServerLink>();
+  /** True once a server has answered: what fails from then on is no typing error. */
+  #hasReached = false;
 
   constructor(deps: ClusterDeps) {
     this.#deps = deps;
@@ -176,7 +178,9 @@ export class Cluster {
       const progress = noProgress();
       for (;;) {
         try {
-          return await question(this.#deps.router);
+          const answer = await question(this.#deps.router);
+          this.#hasReached = true;
+          return answer;
         } catch (error) {
           this.#deps.signal.throwIfAborted();
           await this.#tryLater(error, progress, SHORT, false);
@@ -195,7 +199,9 @@ export class Cluster {
         const link = this.link(progress.route.address, progress.route.fsId);
         session = link.session ?? (await link.open());
         this.#deps.onRequest?.(currentRequestId() ?? "", session.address);
-        return await operation(this.#serverOf(session, progress));
+        const result = await operation(this.#serverOf(session, progress));
+        this.#hasReached = true;
+        return result;
       } catch (error) {
         await this.#heal(await refusalOf(error, progress.route?.address ?? "of the cluster"), {
           progress,
@@ -333,7 +339,7 @@ export class Cluster {
     const nowMs = this.#deps.clock.steadyMs();
     progress.failingSinceMs ??= nowMs;
     const leftMs = this.#deps.patienceMs - (nowMs - progress.failingSinceMs);
-    const attempts = isLikelyATypo(failure) ? UNLIKELY_ATTEMPTS_MAX : patience.attempts;
+    const attempts = !this.#hasReached && isLikelyATypo(failure) ? UNLIKELY_ATTEMPTS_MAX : patience.attempts;
     if (progress.attempts >= attempts || leftMs <= 0) throw failure;
     const waitMs = Math.min(leftMs, this.#waitMs(progress.attempts));
     this.#deps.onRetry?.(explain(failure).what, { waitMs, leftMs });
@@ -364,11 +370,13 @@ function brokenOff(cause: GroveError): ClientError {
   return new ClientError("NETWORK", "the transfer broke off and cannot go on by itself", { todo, cause });
 }
 
-/** True for an unknown host name or another protocol: more likely a typing error than an outage. */
+/**
+ * True for a host name that nobody knows, or another protocol: more likely a typing error than an outage, in which
+ * the names' own server is away (EAI_AGAIN).
+ */
 function isLikelyATypo(failure: unknown): boolean {
   if (!isClientError(failure, "NETWORK") || !(failure.cause instanceof Error)) return false;
-  const { cause } = failure.cause;
-  return (
-    cause instanceof Error && "kind" in cause && (cause.kind === "unknown-host" || cause.kind === "no-tls")
-  );
+  const { cause: reason } = failure;
+  if ("kind" in reason && reason.kind === "no-tls") return true;
+  return [reason, reason.cause].some((error) => (error as NodeJS.ErrnoException)?.code === "ENOTFOUND");
 }

@@ -43,7 +43,10 @@ export async function familiesOf(address: string, wanted: Family | undefined): P
   try {
     found = await lookup(host, { all: true, order: "verbatim" });
   } catch (error) {
-    throw new ClientError("NETWORK", `no address is known for ${host}`, { cause: error });
+    throw new ClientError("NETWORK", `no address is known for ${host}`, {
+      todo: "Check the name of the server.",
+      cause: error,
+    });
   }
   const families: { family: Family; addresses: string[] }[] = [];
   for (const { address: ip, family } of found) {
