@@ -92,3 +92,11 @@ test("a server that speaks another protocol is a typing error, for which no comm
     /^(?:The server \S+ cannot be reached: it does not speak TLS.*\n)+grove ls: .*sign in with/,
   );
 });
+
+test("a configuration that cannot be read or written is told by its file, in words", async () => {
+  const { env } = client;
+  client.env = { ...env, GROVE_CONFIG_DIR: join(client.folder, "text") };
+  const told = await Promise.all([refused("ls"), refused("cd", "/m")]);
+  client.env = env;
+  for (const text of told) assert.match(text, /^1 grove \w+: \/.*\.json: is not a folder, or goes through/);
+});

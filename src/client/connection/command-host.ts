@@ -1,6 +1,6 @@
 // Runs the action of a verb: makes its context, handles Ctrl-C, and maps failures to exit codes.
 import { setMaxListeners } from "node:events";
-import { ClientError, isClientError } from "#client/terminal/client-error.ts";
+import { ClientError, inWords, isClientError } from "#client/terminal/client-error.ts";
 import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
 import { processTerminal, type Terminal } from "#client/terminal/terminal.ts";
 import { terminalJson, terminalText } from "#client/terminal/terminal-text.ts";
@@ -66,7 +66,7 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
   } catch (error) {
     // An action's own error may describe the interruption better than the signal.
     const isToldBetter = !controller.signal.aborted || isClientError(error, "CANCELLED");
-    const failure = isToldBetter ? error : (controller.signal.reason as unknown);
+    const failure = inWords(isToldBetter ? error : controller.signal.reason);
     report(verb, failure, terminal, flags);
     return exitCodeOf(failure);
   } finally {

@@ -1,4 +1,5 @@
 // Runs a verb for each thing that was named: one that fails keeps no other from its turn.
+import { inWords } from "#client/terminal/client-error.ts";
 import { EXIT, exitCodeOf } from "#client/terminal/exit-codes.ts";
 import type { ClientContext } from "./client-context.ts";
 import { report } from "./command-host.ts";
@@ -18,7 +19,8 @@ export async function forEachNamed(
   for (const name of named) {
     try {
       await step(name);
-    } catch (error) {
+    } catch (thrown) {
+      const error = inWords(thrown);
       if (isFinal(error) || context.signal.aborted) throw error;
       report(verb, error, context.terminal, context.flags);
       if (code === EXIT.ok) code = exitCodeOf(error);

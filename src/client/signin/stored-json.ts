@@ -1,7 +1,7 @@
 // The client's small JSON files: untrusted when read, replaced as a whole, readable by the owner alone.
 
 import { isGroveError } from "#base/errors.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { OWN_FILE_MAX_BYTES } from "#client/terminal/limits.ts";
 import { readPrivateFile, writePrivateFile } from "#os/private-file.ts";
 
@@ -79,7 +79,11 @@ export async function readStored(path: string): Promise<StoredFields | undefined
   }
 }
 
-/** Replaces one of our files. */
+/** Replaces one of our files. Rejects with ClientError. */
 export async function writeStored(path: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
-  await writePrivateFile(path, `${JSON.stringify({ schema: 1, ...fields }, null, 2)}\n`);
+  try {
+    await writePrivateFile(path, `${JSON.stringify({ schema: 1, ...fields }, null, 2)}\n`);
+  } catch (error) {
+    throw localFailure(error, path);
+  }
 }

@@ -96,6 +96,12 @@ export function isClientError(error: unknown, ...codes: readonly ClientErrorCode
   return error instanceof ClientError && (codes.length === 0 || codes.includes(error.code));
 }
 
+/** The system's error about a path of this machine as a ClientError; other errors unchanged. */
+export function inWords(error: unknown): unknown {
+  const { path, syscall } = (error ?? {}) as NodeJS.ErrnoException;
+  return path === undefined || syscall === undefined ? error : localFailure(error, path);
+}
+
 /** A failed call to the local file system as a ClientError with the path; other errors unchanged. */
 export function localFailure(error: unknown, path: string): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
