@@ -59,9 +59,9 @@ export function checkContent(check: ContentCheck): number {
   checkLists(check);
   let verifiedBytes = checkChunks(check, damage);
   if (check.directory !== undefined) checkOrphanFiles(check, check.directory);
-  checkFileChecksums(check);
+  checkFileChecksums(check, damage);
   checkUploads(check.db, check.findings, check.repair);
-  if (check.deep) verifiedBytes += checkInline(check, damage);
+  verifiedBytes += checkInline(check, damage);
   checkMarks(check, damage);
   return verifiedBytes;
 }
@@ -188,49 +188,65 @@ function checkOrphanFiles(check: ContentCheck, directory: string): void {
     findings.note(`${leftovers} chunk files of interrupted uploads; the next start removes them`);
 }
 
-/** The checksum of each large file must follow from those of its chunks and holes. */
-function checkFileChecksums({ db, findings }: ContentCheck): void {
+/** The checksum of each large file must follow from those of its chunks and holes, all of which lie within it. */
+function checkFileChecksums(check: ContentCheck, damage: Damage): void {
+  const { db, findings } = check;
   const files = db.prepare(
-    `SELECT id, size, crc32, content_id AS contentId FROM inode WHERE kind = ${KIND_FILE} AND content_id IS NOT NULL`,
+    `SELECT id, size, crc32, flags, content_id AS contentId FROM inode WHERE kind = ${KIND_FILE} AND content_id IS NOT NULL`,
   );
   const positions = db.prepare(
     "SELECT position, length, crc32 FROM file_chunk JOIN chunk ON chunk.id = chunk_id WHERE content_id = ? ORDER BY position",
   );
+  const damaged: { id: number; flags: number }[] = [];
   for (const file of files.iterate() as Iterable<{
     id: number;
     size: number;
     crc32: number;
+    flags: number;
     contentId: number;
   }>) {
     const list = new ListChecksum();
     for (const chunk of positions.iterate(file.contentId) as Iterable<unknown> as Iterable<ListedChunk>) {
       list.add(chunk);
     }
-    if (list.endBytes > file.size || list.crcOf(file.size) === file.crc32) continue;
-    findings.difference(`${describeInode(db, file.id)}: its checksum is not that of its chunks`);
-  }
-}
-
-function checkInline(check: ContentCheck, damage: Damage): number {
-  const { db, findings } = check;
-  const rows = db.prepare(
-    "SELECT id, crc32, flags, data FROM inode JOIN inline_content ON inode_id = inode.id",
-  );
-  let verifiedBytes = 0;
-  const damaged: { id: number; flags: number }[] = [];
-  for (const row of rows.iterate() as Iterable<{
-    id: number;
-    crc32: number;
-    flags: number;
-    data: Uint8Array;
-  }>) {
-    if (crc32(row.data) === row.crc32) verifiedBytes += row.data.length;
-    else damaged.push(row);
+    const isInside = list.endBytes <= file.size;
+    if (isInside && list.crcOf(file.size) === file.crc32) continue;
+    damaged.push(file);
+    // What reaches behind the end has been told of.
+    if (isInside)
+      findings.difference(`${describeInode(db, file.id)}: its checksum is not that of its chunks`);
   }
   for (const { id, flags } of damaged) {
     damage.inodes.add(id);
     markDamaged(check, id, flags);
-    findings.difference(`${describeInode(db, id)}: its bytes do not match its checksum`);
+  }
+}
+
+/** The bytes of small files. Those of another length than the file are told of with the tree. */
+function checkInline(check: ContentCheck, damage: Damage): number {
+  const { db, findings, deep } = check;
+  const rows = db.prepare(
+    `SELECT id, size, crc32, flags, length(data) AS length, ${deep ? "data" : "x'' AS data"}
+     FROM inode LEFT JOIN inline_content ON inode_id = inode.id
+     WHERE kind = ${KIND_FILE} AND content_id IS NULL AND size > 0`,
+  );
+  let verifiedBytes = 0;
+  const damaged: { id: number; size: number; flags: number; length: number | null }[] = [];
+  for (const row of rows.iterate() as Iterable<{
+    id: number;
+    size: number;
+    crc32: number;
+    flags: number;
+    length: number | null;
+    data: Uint8Array;
+  }>) {
+    if (row.length !== row.size || (deep && crc32(row.data) !== row.crc32)) damaged.push(row);
+    else if (deep) verifiedBytes += row.size;
+  }
+  for (const { id, size, flags, length } of damaged) {
+    damage.inodes.add(id);
+    markDamaged(check, id, flags);
+    if (length === size) findings.difference(`${describeInode(db, id)}: its bytes do not match its checksum`);
   }
   return verifiedBytes;
 }

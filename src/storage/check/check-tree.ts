@@ -14,7 +14,7 @@ import { describeInode } from "./check-tree-path.ts";
 
 /** Compares, and with `repair` corrects, every counter of the tree. A repair needs an open transaction. */
 export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean): void {
-  checkStructure(db, findings);
+  checkStructure(db, findings, repair);
   checkGrants(db, findings, repair);
   checkTrash(db, findings, repair);
   checkKept(db, findings, repair);
@@ -26,8 +26,8 @@ export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean)
   if (repair) db.exec(`DELETE FROM meta WHERE key = '${RECOUNT_KEY}'`);
 }
 
-function checkStructure(db: DatabaseSync, findings: Findings): void {
-  const rules: readonly (readonly [string, string])[] = [
+function checkStructure(db: DatabaseSync, findings: Findings, repair: boolean): void {
+  const rules: readonly (readonly [sql: string, text: string, repair?: string])[] = [
     [
       `SELECT child.id FROM inode child JOIN inode parent ON parent.id = child.parent_id WHERE parent.kind <> ${KIND_DIRECTORY}`,
       "lies in a file",
@@ -51,7 +51,11 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
       `SELECT id FROM inode WHERE (kind = ${KIND_DIRECTORY} OR size <= ${INLINE_FILE_MAX_BYTES}) AND content_id IS NOT NULL`,
       "has a list of chunks that it should not have",
     ],
-    [`SELECT id FROM inode WHERE kind = ${KIND_FILE} AND height <> 0`, "is a file and has levels below it"],
+    [
+      `SELECT id FROM inode WHERE kind = ${KIND_FILE} AND height <> 0`,
+      "is a file and has levels below it",
+      `UPDATE inode SET height = 0 WHERE kind = ${KIND_FILE} AND height <> 0`,
+    ],
     [
       `SELECT inode.id FROM inode LEFT JOIN inline_content ON inline_content.inode_id = inode.id
        WHERE kind = ${KIND_FILE} AND size BETWEEN 1 AND ${INLINE_FILE_MAX_BYTES} AND length(data) IS NOT size`,
@@ -63,10 +67,12 @@ function checkStructure(db: DatabaseSync, findings: Findings): void {
       "has inline bytes that it should not have",
     ],
   ];
-  for (const [sql, text] of rules) {
+  for (const [sql, text, correction] of rules) {
+    const isRepaired = repair && correction !== undefined;
     for (const { id } of db.prepare(sql).iterate() as Iterable<{ id: number }>) {
-      findings.difference(`${describeInode(db, id)} (inode ${id}) ${text}`);
+      findings.difference(`${describeInode(db, id)} (inode ${id}) ${text}`, isRepaired);
     }
+    if (isRepaired) db.exec(correction);
   }
   const { count: all } = db.prepare("SELECT count(*) AS count FROM inode").get() as { count: number };
   const reachable = countBelow(

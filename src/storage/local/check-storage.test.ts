@@ -237,6 +237,15 @@ test("sums are put right also where a folder holds several, and what lies in a f
   assert.match(differences.join("\n"), /lies in a file/);
 });
 
+test("levels below a file are told, and taken from it by a repair (A-17)", async (context) => {
+  const directory = await filled(context);
+  change(directory, "UPDATE inode SET height = 3 WHERE name = 'small'");
+  const { differences, repairedCount } = checkStorage(directory, { repair: true, deep: false });
+  assert.match(differences.join("\n"), /small \(inode \d+\) is a file and has levels below it \(repaired\)/);
+  assert.equal(repairedCount, 1);
+  assertSound(directory);
+});
+
 test("a folder among the chunks that is none of theirs is told and left (A-17)", async (context) => {
   const directory = await filled(context);
   mkdirSync(join(directory, "chunks", "mine"));
@@ -289,6 +298,42 @@ test("only a deep check finds changed bytes, in chunks and in the database (A-08
   assert.match(differences.join("\n"), /large: chunk .* checksum in block 1/);
   assert.match(differences.join("\n"), /small: its bytes do not match/);
   assert.equal(verifiedBytes, 0);
+});
+
+const LOST: Readonly<Record<string, string>> = {
+  "a small file without bytes": "DELETE FROM inline_content",
+  "a small file with too few bytes": "UPDATE inline_content SET data = x'00'",
+  "a large file without one of its chunks":
+    "DELETE FROM file_chunk; UPDATE chunk SET refs = 0; INSERT INTO garbage (sequence, chunk_id) SELECT 1, id FROM chunk",
+  "a large file with another checksum": "UPDATE inode SET crc32 = 1 WHERE name = 'large'",
+  "a file whose chunks reach behind its end": "UPDATE inode SET size = 600000 WHERE name = 'large'",
+};
+
+for (const [what, sql] of Object.entries(LOST)) {
+  test(`a repair marks ${what} as damaged, and no later one takes the mark back (A-08)`, async (context) => {
+    const directory = await filled(context);
+    change(directory, sql);
+    const name = what.includes("small") ? "small" : "large";
+    for (const deep of [false, true, true]) {
+      const { differences } = checkStorage(directory, { repair: true, deep });
+      assert.match(differences.join("\n"), new RegExp(`/a/b/${name}`));
+      assert.doesNotMatch(differences.join("\n"), /all its bytes are right/);
+      const storage = await openTestStorage(directory);
+      assert.equal(inodeAt(storage, "a", "b", name).damaged, true);
+      assert.equal(storage.damagedFiles().count, 1);
+      await storage.close();
+    }
+  });
+}
+
+test("bytes in the database beside a file's chunks make no damage of it (A-08)", async (context) => {
+  const directory = await filled(context);
+  change(directory, "INSERT INTO inline_content SELECT id, x'00' FROM inode WHERE name = 'large'");
+  const { differences } = checkStorage(directory, { repair: true, deep: true });
+  assert.match(differences.join("\n"), /large \(inode \d+\) has inline bytes that it should not have/);
+  const storage = await openTestStorage(directory);
+  assert.equal((await readAll(storage, inodeAt(storage, "a", "b", "large").id)).length, 700_000);
+  await storage.close();
 });
 
 test("a chunk file that was put back counts again after a deep check that repairs, and not before (A-08)", async (context) => {
