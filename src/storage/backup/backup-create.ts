@@ -32,7 +32,8 @@ import { CHUNK_DIRECTORIES, chunkPath, directoryOfChunk } from "#storage/chunks/
 import { readIdentity, syncDirectoryNow } from "#storage/metadata/data-directory.ts";
 import {
   DATABASE_FILE,
-  openReader,
+  isOnReadOnlyDisk,
+  openReaderAnywhere,
   refuseForeignSchema,
   SCHEMA_VERSION,
   schemaVersionOf,
@@ -112,9 +113,7 @@ export async function createBackup(order: BackupOrder): Promise<BackupReport> {
     const id = nextBackupId(backupIds(folder), order.nowMs());
     const partial = join(folder, BACKUPS_FOLDER, `${UNFINISHED}${id}`);
     mkdirSync(partial, { mode: 0o700 });
-    const lease = join(directory, BACKUP_LEASE_FILE);
-    makeLockFile(lease);
-    endLease = holdShared(lease);
+    endLease = holdLease(directory);
     const takenAtMs = order.nowMs();
     await copyDatabase(databasePath, partial).catch((error: unknown) => {
       throw whyNotRead(directory, error);
@@ -146,9 +145,17 @@ export async function createBackup(order: BackupOrder): Promise<BackupReport> {
   }
 }
 
+/** Keeps the node from unlinking chunk files, until it is called. On a disk that is read-only none can be. */
+function holdLease(directory: string): () => void {
+  const lease = join(directory, BACKUP_LEASE_FILE);
+  if (isOnReadOnlyDisk(lease)) return () => undefined;
+  makeLockFile(lease);
+  return holdShared(lease);
+}
+
 /** One state of the database, at any duration and beside any writes: the reader's transaction holds it. */
 async function copyDatabase(databasePath: string, partial: string): Promise<void> {
-  const db = openReader(databasePath);
+  const db = openReaderAnywhere(databasePath);
   try {
     refuseForeignSchema(db, databasePath);
     if (schemaVersionOf(db) !== SCHEMA_VERSION) {

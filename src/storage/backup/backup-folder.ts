@@ -1,8 +1,7 @@
 // A folder of backups: recognised by its mark, locked against a second process that changes it, listed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
+import type { DatabaseSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { holdAlone } from "#os/file-lock.ts";
@@ -17,7 +16,7 @@ import {
 } from "#storage/chunks/backup-layout.ts";
 import { CHUNK_DIRECTORIES } from "#storage/chunks/chunk-names.ts";
 import { syncDirectoryNow } from "#storage/metadata/data-directory.ts";
-import { DATABASE_FILE, refuseForeignSchema } from "#storage/metadata/schema.ts";
+import { DATABASE_FILE, openImmutable, refuseForeignSchema } from "#storage/metadata/schema.ts";
 
 /** Prefix of an unfinished or removed backup's name. */
 export const UNFINISHED = ".partial-";
@@ -127,13 +126,10 @@ export function removeUnfinished(folder: string): void {
   }
 }
 
-/** Opens the database of a backup, which no process changes: without a log or a lock beside it. */
+/** Opens the database of a backup, which no process changes. */
 export function openBackupDatabase(directory: string): DatabaseSync {
   const path = join(directory, DATABASE_FILE);
-  const url = pathToFileURL(path);
-  url.searchParams.set("immutable", "1");
-  const db = new DatabaseSync(url, { readOnly: true });
-  db.exec("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
+  const db = openImmutable(path);
   refuseForeignSchema(db, path);
   return db;
 }

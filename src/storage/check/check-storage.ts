@@ -6,7 +6,8 @@ import { GroveError } from "#base/errors.ts";
 import { lockDataDirectory, readIdentity } from "#storage/metadata/data-directory.ts";
 import {
   DATABASE_FILE,
-  openReader,
+  isOnReadOnlyDisk,
+  openReaderAnywhere,
   openWriter,
   refuseForeignSchema,
   SCHEMA_VERSION,
@@ -35,7 +36,13 @@ export function checkStorage(directory: string, options: { repair: boolean; deep
   }
   const release = lockDataDirectory(directory);
   try {
-    const db = options.repair ? openWriter(databasePath) : openReader(databasePath);
+    if (options.repair && isOnReadOnlyDisk(databasePath)) {
+      throw new GroveError(
+        "STORAGE_FAILED",
+        `${directory} lies on a disk that is read-only, where nothing can be repaired: mount it for writing, or copy the folder to another disk and name the copy`,
+      );
+    }
+    const db = options.repair ? openWriter(databasePath) : openReaderAnywhere(databasePath);
     try {
       return checkDatabase(db, { directory, databasePath, dataId, ...options });
     } finally {

@@ -1,12 +1,14 @@
 // The tables of a data directory, their migrations by version, and the opening of connections.
+import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { GroveError } from "#base/errors.ts";
 import { shellWord } from "#base/shell-word.ts";
 import { copyInWords } from "#os/schema-copy.ts";
 import { requireKnownSchema } from "#os/state-file.ts";
 import { MIGRATIONS } from "./schema-steps.ts";
-import { isBrokenDatabase } from "./sqlite-errors.ts";
+import { isBrokenDatabase, isDatabaseUnwritable } from "./sqlite-errors.ts";
 
 /** Directories that the storage writer keeps in memory between transactions. */
 export const STORAGE_CACHED_DIRECTORIES = 16_384;
@@ -74,9 +76,52 @@ export function closeWriter(db: DatabaseSync): void {
 
 /** Opens a connection that can only read. */
 export function openReader(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
-  refuseOldSqlite(db);
+  return readerOf(new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true }));
+}
+
+/**
+ * The same for tools, also on a filesystem that has turned read-only (A-09): without a log beside it SQLite would
+ * have to make one there. Throws STORAGE_FAILED with advice where a log cannot be read.
+ */
+export function openReaderAnywhere(path: string): DatabaseSync {
+  let db: DatabaseSync | undefined;
   try {
+    db = openReader(path);
+    schemaVersionOf(db);
+    return db;
+  } catch (error) {
+    db?.close();
+    if (!isDatabaseUnwritable(error) || !isOnReadOnlyDisk(path)) throw error;
+  }
+  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new GroveError(
+      "STORAGE_FAILED",
+      `${path} lies on a disk that is read-only, with changes in its log that cannot be read there: copy the folder to another disk ('cp -a'), and name the copy`,
+    );
+  }
+  return openImmutable(path);
+}
+
+/** Opens a database that no process changes: without a log or a lock beside it. */
+export function openImmutable(path: string): DatabaseSync {
+  const url = pathToFileURL(path);
+  url.searchParams.set("immutable", "1");
+  return readerOf(new DatabaseSync(url, { readOnly: true }));
+}
+
+/** True for a file on a filesystem that takes no changes. */
+export function isOnReadOnlyDisk(path: string): boolean {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EROFS";
+  }
+}
+
+function readerOf(db: DatabaseSync): DatabaseSync {
+  try {
+    refuseOldSqlite(db);
     db.exec(`
       PRAGMA trusted_schema = OFF;
       PRAGMA cell_size_check = ON;
@@ -85,7 +130,7 @@ export function openReader(path: string): DatabaseSync {
       PRAGMA cache_size = -${READER_CACHE_KIB};
     `);
   } catch (error) {
-    db.close();
+    if (db.isOpen) db.close();
     throw error;
   }
   return db;
