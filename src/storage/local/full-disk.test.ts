@@ -4,7 +4,10 @@ import { appendFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { GroveError } from "#base/errors.ts";
+import { CHUNK_BYTES } from "#base/limits.ts";
 import { checkStorage } from "#storage/check/check-storage.ts";
+import type { Storage } from "#storage/contract/storage.ts";
+import { BOB, BY } from "./shares.fixture.ts";
 import { onSmallDisk } from "./small-disk.fixture.ts";
 import {
   assertSound,
@@ -24,6 +27,63 @@ test("an item comes out of the trash on a full disk, however often it goes to an
 test("a node starts on a disk without one free byte, and removals make room there (A-07)", async (context) => {
   await onSmallDisk(context, { mebibytes: 32 }, startOnFullDisk);
 });
+
+test("on a full disk links and locks end, properties go and files are cut, as what frees space does (A-07, D14)", async (context) => {
+  await onSmallDisk(context, { mebibytes: 64 }, freeOnFullDisk);
+});
+
+async function freeOnFullDisk(directory: string): Promise<void> {
+  const storage = await openTestStorage(directory, { ballastBytes: 2_097_152 });
+  const { directoryId: parentId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  const bytes = patterned(CHUNK_BYTES + 1_000);
+  for (const name of ["a", "b", "c", "d"]) await upload(storage, { parentId, name, bytes });
+  const at = (name: string): { readonly inodeId: number } => ({ inodeId: inodeAt(storage, name).id });
+  const property = { namespace: "urn:x", name: "note", xml: "<note/>" };
+  const edit = (kind: "remove" | "set"): Promise<unknown> =>
+    storage.properties.change({ ...BY, ...at("a"), edits: [{ kind, ...property }] });
+  await edit("set");
+  const lock = { isExclusive: true, isDeep: false, note: "", credential: "" };
+  const expiresAtMs = Date.now() + 60_000;
+  await storage.locks.take({ ...BY, ...at("a"), ...lock, token: "urn:uuid:1", expiresAtMs });
+  const limits = { endsMs: 0, maxDownloads: 0, maxBytes: 0, maxFiles: 0 };
+  const secrets = { tokenHash: "ab", password: "", passKey: "cd" };
+  await storage.links.create({ ...BY, ...at("a"), id: "l1", kind: "read", ...limits, ...secrets });
+  const cut = (name: string, sizeBytes: number): Promise<unknown> =>
+    storage.setSize({ ...BY, fileId: at(name).inodeId, sizeBytes, ifMatch: undefined });
+  try {
+    fill(directory);
+    await useUpLog(storage, parentId);
+    const filesBefore = inodeAt(storage).sizeBytes;
+    await storage.links.revoke(OWNER, "l1");
+    await storage.locks.end(OWNER, "urn:uuid:1");
+    // What adds something is refused: a property, a hole, and a cut whose former content is kept for the owner.
+    await assert.rejects(edit("set"), refusal("DISK_RESERVE"));
+    await assert.rejects(cut("d", 2 * CHUNK_BYTES), refusal("DISK_RESERVE"));
+    const byBob = { ...BY, by: BOB, fileId: at("d").inodeId, sizeBytes: 0, ifMatch: undefined };
+    await assert.rejects(storage.setSize(byBob), refusal("DISK_RESERVE"));
+    await edit("remove");
+    assert.deepEqual(storage.properties.of(at("a").inodeId), []);
+    await cut("a", 0);
+    await cut("b", 500);
+    await cut("c", CHUNK_BYTES);
+    assert.equal(inodeAt(storage).sizeBytes, filesBefore - 2 * bytes.length + 500 - 1_000);
+  } finally {
+    rmSync(join(directory, "filler"));
+    await storage.close();
+  }
+  assertSound(directory);
+}
+
+/** Makes files until one is refused: the log's room is used up then, and the ballast is given up. */
+async function useUpLog(storage: Storage, parentId: number): Promise<void> {
+  for (let at = 0; ; at++) {
+    const file = { parentId, name: `more${at}`, data: patterned(60_000), mtimeMs: 0 };
+    const made = await storage.createFile({ ...BY, ...file }).catch((error: unknown) => error);
+    if (!(made instanceof GroveError)) continue;
+    assert.ok(refusal("DISK_RESERVE")(made));
+    return;
+  }
+}
 
 async function startOnFullDisk(directory: string): Promise<void> {
   const ballastBytes = 4_194_304;
@@ -70,14 +130,7 @@ async function restoreOnFullDisk(directory: string): Promise<void> {
   let trashId = await put();
   try {
     fill(directory);
-    // Each file has a size of its own: the log's room is used up, and the ballast is given up.
-    for (let at = 0; ; at++) {
-      const file = { ...BY_OWNER, parentId, name: `more${at}`, data: patterned(60_000), mtimeMs: 0 };
-      const made = await storage.createFile(file).catch((error: unknown) => error);
-      if (!(made instanceof GroveError)) continue;
-      assert.ok(refusal("DISK_RESERVE")(made));
-      break;
-    }
+    await useUpLog(storage, parentId);
     await assert.rejects(restore(trashId, 1, ["new", "d"]), refusal("DISK_RESERVE"));
     for (let times = 0; times < 500; times++) {
       await restore(trashId, 0);

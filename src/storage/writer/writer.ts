@@ -37,12 +37,27 @@ const FREEING: ReadonlySet<Command["op"]> = new Set([
   "dropCopy",
   "dropUpload",
   "remove",
+  // Whoever has a link is shut out also while the disk is full, as whoever has a share is.
+  "revokeLink",
   "trash",
+  "unlock",
   "unshare",
 ]);
+
 /** A restore from the trash that makes no folder may too: nothing grows by it (D14). */
 function mayUseBallast(command: Command): boolean {
-  return FREEING.has(command.op) || (command.op === "restore" && command.maxInodes === 0);
+  switch (command.op) {
+    case "restore":
+      return command.maxInodes === 0;
+    case "truncate":
+      return (
+        command.by === command.owner && !("chunks" in command.content && command.content.chunks.length > 0)
+      );
+    case "changeProperties":
+      return command.edits.every(({ kind }) => kind === "remove");
+    default:
+      return FREEING.has(command.op);
+  }
 }
 
 /** Commands whose rows may refer to missing ones; each has a transaction of its own. */
