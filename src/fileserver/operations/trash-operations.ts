@@ -188,7 +188,13 @@ export class TrashOperations {
       }
       return;
     }
-    const beforeMs = trashedBeforeMs === 0n ? this.#deps.clock.wallMs() + 1 : Number(trashedBeforeMs);
+    const nowMs = this.#deps.clock.wallMs();
+    const beforeMs = trashedBeforeMs === 0n ? nowMs + 1 : Number(trashedBeforeMs);
+    if (trashedBeforeMs === 0n) {
+      const later = await this.#laterThan(owner, nowMs);
+      for (let at = 0; at < later.length; at += TRASH_PURGE_BATCH)
+        yield later.slice(at, at + TRASH_PURGE_BATCH);
+    }
     for (;;) {
       // Rows may be forgotten between two batches.
       const heads = await againWhenRowsCome(() =>
@@ -197,6 +203,21 @@ export class TrashOperations {
       if (heads.length === 0) return;
       yield heads.map(({ id }) => id);
     }
+  }
+
+  /** Items that seem to come from after a time: the clock was ahead when they were trashed. */
+  async #laterThan(owner: string, nowMs: number): Promise<readonly string[]> {
+    const ids: string[] = [];
+    for (let pageToken: string | undefined = ""; pageToken !== undefined; ) {
+      const token: string = pageToken;
+      const { items, nextPageToken } = await againWhenRowsCome(() =>
+        this.#deps.storage.listTrash(owner, { limit: TRASH_PURGE_BATCH, pageToken: token }),
+      );
+      const later = items.filter(({ trashedAtMs }) => trashedAtMs > nowMs);
+      for (const { id } of later) ids.push(id);
+      pageToken = later.length === items.length ? nextPageToken : undefined;
+    }
+    return ids;
   }
 
   /** Those of the named items that were trashed before a time. */

@@ -12,6 +12,7 @@ import {
   TrashReaper,
 } from "#fileserver/operations/trash-reaper.ts";
 import { AUDIT_FLUSH_INTERVAL_MS } from "#security/audit/audit-log.ts";
+import { until } from "#testing/until.ts";
 import { withLateRows } from "./late-rows.fixture.ts";
 import { startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
 
@@ -176,6 +177,23 @@ test("a wall clock that jumps ahead purges nothing for a day (D14)", async (t) =
   it.clock.sleep(30 * DAY_MS);
   await reaper.expire();
   assert.deepEqual(left(it, "a@example.com"), []);
+});
+
+test("who empties the trash empties it of what a clock that was ahead has dated, too, and of nothing that comes meanwhile (D14)", async (t) => {
+  const it = await rig(t, 30 * DAY_MS);
+  const user = await it.node.signIn("a@example.com");
+  await trashed(user, "old");
+  it.clock.jumpWall(HOUR_MS);
+  const names = Array.from({ length: TRASH_PURGE_BATCH + 6 }, (_, at) => `f${at}`);
+  for (const name of names) await trashed(user, name, 10);
+  it.clock.jumpWall(-HOUR_MS);
+  await user.call.createFile({ path: "/late", data: Buffer.from("x") });
+  const purged = user.call.purgeTrash({});
+  await until(() => left(it, "a@example.com").length <= names.length);
+  it.clock.jumpWall(1);
+  await user.call.trashFile({ path: "/late" });
+  assert.deepEqual((await purged).purgedItems, BigInt(names.length + 1));
+  assert.deepEqual(left(it, "a@example.com"), ["a/late"]);
 });
 
 test("a root that moves away keeps its trash for now, and keeps no other's from going by age or for space (D14)", async (t) => {
