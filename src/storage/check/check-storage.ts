@@ -171,8 +171,8 @@ function totals(
     return db
       .prepare(
         `SELECT (SELECT count(*) FROM root) AS rootCount, (SELECT count(*) FROM inode) AS inodeCount,
-           (SELECT count(*) FROM chunk WHERE refs > 0) AS chunkCount, (SELECT coalesce(sum(live_bytes), 0) FROM root) AS liveBytes,
-           (SELECT coalesce(sum(trash_bytes), 0) FROM root) AS trashBytes`,
+           (SELECT count(*) FROM chunk WHERE refs > 0) AS chunkCount, (SELECT total(live_bytes) FROM root) AS liveBytes,
+           (SELECT total(trash_bytes) FROM root) AS trashBytes`,
       )
       .get() as unknown as StorageReport;
   } catch (error) {

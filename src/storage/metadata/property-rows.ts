@@ -82,8 +82,6 @@ export class PropertyRows {
   }
 
   #add(root: RootState, bytes: number): void {
-    if (bytes === 0) return;
-    this.#ledger.touchRoot(root);
-    root.propertyBytes += bytes;
+    if (bytes !== 0) this.#ledger.addBytes(root, "propertyBytes", bytes);
   }
 }

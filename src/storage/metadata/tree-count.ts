@@ -156,6 +156,8 @@ export class TreeCount {
          (SELECT value FROM counter WHERE name = 'inodes'), (SELECT value FROM counter WHERE name = 'trash_bytes'),
          (SELECT value FROM counter WHERE name = 'chunks')`,
     );
+    // The trashes of all roots together may pass the exact range of a number.
+    this.#node.setReadBigInts(true);
   }
 
   /**
@@ -269,11 +271,9 @@ export class TreeCount {
 
   /** Counters of the whole data directory. */
   *node(offsets: Offsets): Counting<readonly Fact[]> {
-    const [inodes, trashBytes, saidInodes, saidTrash, saidChunks] = this.#node.get() as unknown as [
-      number,
-      number,
-      ...(number | null)[],
-    ];
+    const [inodes = 0, trashBytes = 0, saidInodes, saidTrash, saidChunks] = (
+      this.#node.get() as unknown as (bigint | null)[]
+    ).map((value) => (value === null ? undefined : Number(value)));
     let chunks = 0;
     for (let after: string | number = -1; ; ) {
       const [rows, used, last] = this.#chunks.get(after) as unknown as AddedRow;
@@ -282,7 +282,7 @@ export class TreeCount {
       if (rows < this.#sliceRows || last === null) break;
       after = last;
     }
-    const counter = (name: string, said: number | null | undefined, is: number): Fact => {
+    const counter = (name: string, said: number | undefined, is: number): Fact => {
       const isBytes = name === "trash_bytes";
       return { what: name, kind: isBytes ? "trash" : "other", isBytes, column: name, said: said ?? 0, is };
     };

@@ -6,6 +6,7 @@ import { type InodeId, ROOT_STRIDE, StaleAccessError, type Usage } from "#storag
 import type { TakenLock } from "#storage/contract/locks.ts";
 import type { StorageFacts } from "#storage/contract/storage.ts";
 import { type CounterState, readCounters } from "./data-counters.ts";
+import { requireExact } from "./exact-sums.ts";
 import { FrozenRoots } from "./frozen-roots.ts";
 import { KIND_DIRECTORY, STORAGE_CACHED_DIRECTORIES } from "./schema.ts";
 
@@ -160,7 +161,7 @@ export class Ledger {
   /** The counters as the transaction leaves them. */
   facts(): StorageFacts {
     const { inodeCount, chunkCount, trashBytes } = this.#counters;
-    return { inodeCount, chunkCount, trashBytes, stagingBytes: 0 };
+    return { inodeCount, chunkCount, trashBytes: Number(trashBytes), stagingBytes: 0 };
   }
 
   /** Chunks whose files wait for their removal. */
@@ -181,7 +182,7 @@ export class Ledger {
     counters.inodeCount += delta.inodes ?? 0;
     counters.chunkCount += delta.chunks ?? 0;
     counters.garbageCount += delta.garbage ?? 0;
-    counters.trashBytes += delta.trashBytes ?? 0;
+    counters.trashBytes += BigInt(delta.trashBytes ?? 0);
   }
 
   /** The root of a user; undefined when it is missing. */
@@ -333,11 +334,11 @@ export class Ledger {
     this.count({ trashBytes: bytes });
   }
 
-  /** Adds to a root's staged bytes. Throws BAD_ARGUMENT like addToUsage. */
-  addStaging(root: RootState, bytes: number): void {
+  /** Adds to a root's staged bytes, or to those of its properties. Throws BAD_ARGUMENT like addToUsage. */
+  addBytes(root: RootState, of: "propertyBytes" | "stagingBytes", bytes: number): void {
     requireExact(root, bytes);
     this.touchRoot(root);
-    root.stagingBytes += bytes;
+    root[of] += bytes;
   }
 
   #writeRoot(root: RootState): void {
@@ -377,12 +378,6 @@ export class Ledger {
     this.#dirtyRoots.clear();
     this.#countersDirty = false;
     this.#undo.length = 0;
-  }
-}
-
-function requireExact({ liveBytes, trashBytes, stagingBytes }: RootState, bytes: number): void {
-  if (bytes > 0 && liveBytes + trashBytes + stagingBytes + bytes > Number.MAX_SAFE_INTEGER) {
-    throw new GroveError("BAD_ARGUMENT", "a root holds less than 2^53 bytes");
   }
 }
 

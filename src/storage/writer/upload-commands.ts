@@ -107,7 +107,7 @@ export class UploadCommands {
   take(uploadId: string, root: RootState): { contentId: number; stagedBytes: number } {
     const { contentId, stagedBytes } = this.#row(uploadId);
     this.#delete.run(contentId);
-    this.#ledger.addStaging(root, -stagedBytes);
+    this.#ledger.addBytes(root, "stagingBytes", -stagedBytes);
     return { contentId, stagedBytes };
   }
 
@@ -125,7 +125,7 @@ export class UploadCommands {
     const root = this.#ledger.rootOfId(contentId);
     if (root === undefined) throw new GroveError("INTERNAL", "an upload belongs to no root");
     this.#ledger.frozen.requireChangeable(root.number);
-    this.#ledger.addStaging(root, bytes);
+    this.#ledger.addBytes(root, "stagingBytes", bytes);
     return { usage: usageOf(root), usedDeltaBytes: bytes };
   }
 }
