@@ -56,6 +56,27 @@ test(
   },
 );
 
+test("without descriptors for another thread the log is brought in, sorted listings are refused for now, and changes go on", async (context) => {
+  const directory = temporaryDirectory(context);
+  const few = fileURLToPath(new URL("./few-descriptors.fixture.ts", import.meta.url));
+  const script = `ulimit -n 256 && exec "$0" "$@"`;
+  const { stdout, status } = spawnSync("sh", ["-c", script, process.execPath, few, directory], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, stdout);
+  const { listings, logBytes, failure } = JSON.parse(stdout) as {
+    listings: string[];
+    logBytes: number;
+    failure: string | null;
+  };
+  assert.equal(failure, null);
+  assert.equal(listings[0], "OVERLOADED");
+  assert.equal(listings.at(-1), "sorted");
+  assert.ok(!listings.includes("CORRUPT"), listings.join());
+  assert.ok(logBytes < 3 * WAL_CHECKPOINT_BYTES, String(logBytes));
+  assertSound(directory);
+});
+
 test("however much is written, the log stays within a few times its limit", async (context) => {
   const directory = temporaryDirectory(context);
   const { stdout, status } = spawnSync(process.execPath, [program, directory], { encoding: "utf8" });

@@ -3,7 +3,7 @@ import { getPriority, setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { errorText } from "#base/log.ts";
 import { openReader } from "#storage/metadata/schema.ts";
-import { isBrokenDatabase } from "#storage/metadata/sqlite-errors.ts";
+import { isBrokenDatabase, notBegun } from "#storage/metadata/sqlite-errors.ts";
 import { packRefusal } from "#storage/writer/write-commands.ts";
 import type { ListingAnswer, ListingRequest, ListingWorkerData, SortedQuery } from "./listing-messages.ts";
 import { ListingSort, type SortedRows } from "./listing-sort.ts";
@@ -93,7 +93,7 @@ function answerOf(number: number, rows: SortedRows): ListingAnswer {
 }
 
 function failed(number: number, error: unknown): ListingAnswer {
-  const refused = packRefusal(error);
+  const refused = packRefusal(notBegun(error) ?? error);
   if (refused !== undefined) return { number, ...refused };
   return { number, problem: errorText(error), isBroken: isBrokenDatabase(error) };
 }

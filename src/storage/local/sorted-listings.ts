@@ -9,7 +9,8 @@ import { errorText } from "#base/log.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import type { ListPage, SortedOrder } from "#storage/contract/storage.ts";
 import { listPage } from "#storage/metadata/list-page.ts";
-import { unpackRefusal } from "#storage/writer/write-commands.ts";
+import { notBegun } from "#storage/metadata/sqlite-errors.ts";
+import { packRefusal, type RefusedReply, unpackRefusal } from "#storage/writer/write-commands.ts";
 import type { ListingAnswer, ListingRequest, ListingWorkerData, SortedQuery } from "./listing-messages.ts";
 
 /** Larger directories that are sorted at once, each of another user; their slices alternate. */
@@ -43,6 +44,9 @@ interface Job {
   isSettled: boolean;
   readonly onAbort: () => void;
 }
+
+/** What becomes of a listing whose thread has ended. */
+type LostListing = RefusedReply | { readonly problem: string; readonly isBroken: boolean };
 
 /** Sorts listings of larger directories off the event loop. The thread starts on first use. */
 export class SortedListings {
@@ -187,16 +191,16 @@ export class SortedListings {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MEBIBYTES, maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     });
     worker.on("message", (answer: ListingAnswer) => this.#take(answer));
-    let problem = "the thread that sorts listings has ended";
+    let end: LostListing = { problem: "the thread that sorts listings has ended", isBroken: false };
     worker.on("error", (error) => {
-      problem = errorText(error);
+      end = packRefusal(notBegun(error)) ?? { problem: errorText(error), isBroken: false };
     });
     this.#ended = new Promise((resolve) => {
       worker.on("exit", () => {
         this.#worker = undefined;
         // Listings that these answers start run in a new thread.
         const lost = [...this.#running.keys()];
-        for (const number of lost) this.#take({ number, problem, isBroken: false });
+        for (const number of lost) this.#take({ number, ...end });
         resolve();
       });
     });

@@ -70,6 +70,16 @@ export function isDatabaseUnwritable(error: unknown): boolean {
   return code === SQLITE_READONLY || code === SQLITE_CANTOPEN;
 }
 
+/**
+ * The refusal where a thread, or its connection to a database that others have open, could not begin for want of
+ * descriptors: that passes, and says nothing of the database. Undefined otherwise.
+ */
+export function notBegun(error: unknown): GroveError | undefined {
+  const isNoThread = error instanceof Error && "code" in error && error.code === "ERR_WORKER_INIT_FAILED";
+  if (!isNoThread && !lacksDescriptors(error) && sqliteCode(error) !== SQLITE_CANTOPEN) return undefined;
+  return new GroveError("OVERLOADED", "too many open files", { cause: error });
+}
+
 /** The refusal of a change without disk space. */
 export function diskFull(cause?: unknown): GroveError {
   return new GroveError("DISK_RESERVE", "the disk is full; nothing was changed", { cause });

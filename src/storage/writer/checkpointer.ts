@@ -11,9 +11,12 @@ export interface CheckpointWorkerData {
   readonly databasePath: string;
 }
 
-/** From the thread, after each checkpoint. */
+/** From the thread once it has begun, and after each checkpoint. */
+export type CheckpointMessage = "begun" | CheckpointAnswer;
+
+/** The end of a checkpoint. */
 export interface CheckpointAnswer {
-  /** Reason why the store is broken: a failed flush is final on any thread (A-06). */
+  /** Reason why the store is broken: a failed flush is final on any thread (A-06). Without one the rest is the writer's. */
   readonly failure: string | undefined;
 }
 
@@ -22,6 +25,7 @@ export class Checkpointer {
   readonly #databasePath: string;
   readonly #failed: (reason: string) => void;
   #port: MessagePort | undefined;
+  #hasBegun = false;
   #isRunning = false;
   #isDone = false;
 
@@ -54,20 +58,37 @@ export class Checkpointer {
 
   /** The writer's loop may not return to its events for long. */
   #poll(): void {
-    if (!this.#isRunning || this.#port === undefined) return;
-    const next = receiveMessageOnPort(this.#port);
-    if (next !== undefined) this.#take(next.message as CheckpointAnswer);
+    while (this.#isRunning && this.#port !== undefined) {
+      const next = receiveMessageOnPort(this.#port);
+      if (next === undefined) return;
+      this.#take(next.message as CheckpointMessage);
+    }
   }
 
-  #take({ failure }: CheckpointAnswer): void {
+  #take(message: CheckpointMessage): void {
+    if (message === "begun") {
+      this.#hasBegun = true;
+      return;
+    }
+    const { failure } = message;
     this.#isRunning = false;
     this.#isDone = true;
     if (failure !== undefined) this.#failed(failure);
   }
 
+  /**
+   * A thread that could not begin, for want of descriptors or memory, has touched nothing: the writer brings all of
+   * the log in itself, and the next time another thread is tried.
+   */
+  #giveUp(): void {
+    this.#port?.close();
+    this.#port = undefined;
+    this.#take({ failure: undefined });
+  }
+
   #open(): MessagePort {
     const { port1, port2 } = new MessageChannel();
-    port1.on("message", (answer: CheckpointAnswer) => this.#take(answer));
+    port1.on("message", (message: CheckpointMessage) => this.#take(message));
     // The worker lies beside this file in the sources, and beside the bundle.
     const worker = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: { port: port2, databasePath: this.#databasePath } satisfies CheckpointWorkerData,
@@ -75,7 +96,11 @@ export class Checkpointer {
       name: "grove-storage-checkpoint",
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     });
-    worker.on("error", (error) => this.#failed(`the checkpoint's thread died: ${errorText(error)}`));
+    worker.on("error", (error) => {
+      this.#poll();
+      if (this.#hasBegun) this.#failed(`the checkpoint's thread died: ${errorText(error)}`);
+      else this.#giveUp();
+    });
     // The checkpoint thread ends with the writer's thread and does not keep it alive.
     worker.unref();
     port1.unref();
