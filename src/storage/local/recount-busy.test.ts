@@ -208,7 +208,7 @@ test("drift that is there is found beside any changes elsewhere, to the byte (A-
       const before = await prepared(directory);
       await before.close();
       const path = join(directory, "inodes.db");
-      const planting = new DatabaseSync(path);
+      const planting = new DatabaseSync(path, { timeout: 60_000 });
       planting.exec(`UPDATE root SET ${column} = ${column} + ${bytes} WHERE number = 2`);
       planting.close();
       const storage = await openTestStorage(directory);

@@ -40,7 +40,11 @@ const filled = copiesOf(fillForRecount);
 const named = (name: string): string => `WHERE name = '${name}'`;
 
 function change(directory: string, sql: string): void {
-  const db = new DatabaseSync(join(directory, "inodes.db"), { enableForeignKeyConstraints: false });
+  // The recount that has just ended may still be writing its state.
+  const db = new DatabaseSync(join(directory, "inodes.db"), {
+    enableForeignKeyConstraints: false,
+    timeout: 60_000,
+  });
   db.exec(sql);
   db.close();
 }
