@@ -34,6 +34,15 @@ test("size and content: the time is nothing, a bit is everything", async () => {
   assert.equal(await isSame(here, there, BY_BOTH), true);
 });
 
+test("a time that a disk with whole seconds has rounded is no other one where the content is the same", async () => {
+  for (const mtimeMs of [1_001, 1_999, 2_999, 1]) {
+    assert.equal(await isSame(here, { ...there, mtimeMs }, BY_TIME), true, String(mtimeMs));
+    assert.equal(await isSame(here, { ...there, mtimeMs, crc32: 1 }, BY_TIME), false, String(mtimeMs));
+  }
+  assert.equal(await isSame(here, { ...there, mtimeMs: 3_000 }, BY_TIME), false);
+  assert.equal(await isSame({ ...here, mtimeMs: 1_001 }, { ...there, mtimeMs: 1_002 }, BY_TIME), false);
+});
+
 test("only what has changed since a moment is read", async () => {
   const other = { ...there, crc32: 1 };
   const since = (checksumSinceMs: number): boolean | Promise<boolean> =>

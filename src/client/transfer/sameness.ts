@@ -1,5 +1,6 @@
 // Decides when a file on both sides counts as the same, so that it is not transferred again.
 import { isClientError } from "#client/terminal/client-error.ts";
+import { COARSE_FILE_TIME_MS } from "#client/terminal/limits.ts";
 import { checksumOf } from "./local-checksum.ts";
 
 /** The attributes that must agree besides the size. */
@@ -39,9 +40,15 @@ export interface FileThere {
 /** True when both agree by the rule; false also for an unreadable file, whose transfer then fails. */
 export function isSame(here: FileHere, there: FileThere, rule: Sameness): boolean | Promise<boolean> {
   if (here.sizeBytes !== there.sizeBytes) return false;
-  if (rule.byTime && here.mtimeMs !== there.mtimeMs) return false;
+  const hasTime = here.mtimeMs === there.mtimeMs;
+  if (rule.byTime && !hasTime && !mayBeRounded(here.mtimeMs, there.mtimeMs)) return false;
   const { byChecksum, checksumSinceMs = Number.POSITIVE_INFINITY } = rule;
-  return byChecksum || here.ctimeMs >= checksumSinceMs ? hasChecksum(here, there.crc32) : true;
+  return byChecksum || !hasTime || here.ctimeMs >= checksumSinceMs ? hasChecksum(here, there.crc32) : true;
+}
+
+/** True for a time that a disk with whole seconds, or every second one, keeps of another: the content decides. */
+function mayBeRounded(hereMs: number, thereMs: number): boolean {
+  return hereMs % 1_000 === 0 && Math.abs(hereMs - thereMs) < COARSE_FILE_TIME_MS;
 }
 
 async function hasChecksum({ path, sizeBytes }: FileHere, crc: number): Promise<boolean> {
