@@ -127,7 +127,7 @@ async function list(context: ClientContext): Promise<void> {
   const onLooks = (found: readonly OperatorLook[]): void => {
     looks = found;
   };
-  for await (const page of trashPages(cluster, onLooks)) {
+  for await (const { items: page } of trashPages(cluster, onLooks)) {
     const own = (await context.identity.current())?.username ?? "";
     if (context.isJson) {
       const rows = page.map((item) => stringify64(trashJson(item))).join(",\n");
@@ -202,13 +202,14 @@ async function findItem(context: ClientContext, cluster: Cluster, typed: string)
 async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
   const cluster = await context.cluster();
   const { olderThan } = flags;
-  const beforeMs = olderThan === undefined ? undefined : BigInt(systemClock.wallMs() - olderThan);
   // The ids of each page as one text: a trash may have very many items.
   const counted: string[] = [];
   let count = 0;
   let bytes = 0n;
-  for await (const page of trashPages(cluster)) {
-    const due = page.filter(({ trashedAtMs }) => beforeMs === undefined || trashedAtMs < beforeMs);
+  for await (const { items: page, nowMs } of trashPages(cluster)) {
+    const due = page.filter(
+      ({ trashedAtMs }) => olderThan === undefined || trashedAtMs < nowMs - BigInt(olderThan),
+    );
     if (due.length === 0) continue;
     counted.push(due.map(({ trashId }) => trashId).join(","));
     count += due.length;
@@ -252,21 +253,23 @@ async function purge(
   return { items, bytes };
 }
 
+/** Pages with an item at least, each with the time of the clock that its items' times are of. */
 async function* trashPages(
   cluster: Cluster,
   onLooks: (looks: readonly OperatorLook[]) => void = () => {},
-): AsyncGenerator<readonly TrashItem[], void, undefined> {
+): AsyncGenerator<{ readonly items: readonly TrashItem[]; readonly nowMs: bigint }, void, undefined> {
   const read = (pageToken: string): Promise<ShowTrashResponse> =>
     cluster.run("", SHORT, (server) =>
       server.files.showTrash({ pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
     );
-  for await (const { items, operatorLooks } of pages(
+  for await (const { items, operatorLooks, nowMs } of pages(
     read,
     (page) => page.items,
     "the server's list of the trash",
   )) {
     if (operatorLooks.length > 0) onLooks(operatorLooks);
-    if (items.length > 0) yield items;
+    // A server of 0.1.0 does not tell its time.
+    if (items.length > 0) yield { items, nowMs: nowMs === 0n ? BigInt(systemClock.wallMs()) : nowMs };
   }
 }
 

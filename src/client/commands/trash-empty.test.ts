@@ -12,6 +12,8 @@ let client: TestClient;
 let server: FakeServer;
 /** Times of what is in the trash, by id. */
 const trash = new Map<string, bigint>();
+/** The server's clock; 0 where it does not tell it. */
+let serverMs = 0n;
 /** What another program trashes after the count, before anything is deleted. */
 let meanwhile: [string, bigint] | undefined;
 
@@ -24,7 +26,11 @@ before(async () => {
       if (id === undefined) return {};
       const item = { trashId: id, originalPath: `/${id}`, kind: Kind.FILE, size: 10n, inodeCount: 1n };
       const trashedAtMs = trash.get(id) ?? 0n;
-      return { items: [{ ...item, trashedAtMs }], nextPageToken: ids[ids.indexOf(id) + 1] ?? "" };
+      return {
+        items: [{ ...item, trashedAtMs }],
+        nextPageToken: ids[ids.indexOf(id) + 1] ?? "",
+        nowMs: serverMs,
+      };
     },
     purgeTrash: ({ trashIds, trashedBeforeMs }) => {
       if (meanwhile !== undefined) trash.set(...meanwhile);
@@ -57,6 +63,16 @@ test("what is trashed after the count stays, also where the server's clock was s
 test("with --older-than what is younger stays (D14)", async () => {
   trash.clear();
   trash.set("young", BigInt(Date.now())).set("old", BigInt(Date.now()) - 10n * DAY_MS);
+  const result = await client.run(import("./trash-command.ts"), ["empty", "--older-than", "7d", "--yes"]);
+  assert.equal(result.err, "Deleted for good: 1 item, 10 B.\n");
+  assert.deepEqual([...trash.keys()], ["young"]);
+});
+
+test("the age of what is in the trash is counted by the server's clock, also where this machine's is days ahead", async () => {
+  serverMs = BigInt(Date.now()) - 30n * DAY_MS;
+  trash.clear();
+  // By this machine's clock both are older than a week.
+  trash.set("young", serverMs - DAY_MS).set("old", serverMs - 8n * DAY_MS);
   const result = await client.run(import("./trash-command.ts"), ["empty", "--older-than", "7d", "--yes"]);
   assert.equal(result.err, "Deleted for good: 1 item, 10 B.\n");
   assert.deepEqual([...trash.keys()], ["young"]);

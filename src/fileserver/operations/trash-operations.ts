@@ -98,6 +98,7 @@ export class TrashOperations {
         items: page.items.map((item) => trashMessage(item, this.#deps.retentionMs)),
         nextPageToken: page.nextPageToken ?? "",
         operatorLooks: pageToken === "" && trashId === "" && originalPath === "" ? this.#looksAt(owner) : [],
+        nowMs: BigInt(this.#deps.clock.wallMs()),
       };
     });
   }

@@ -54,8 +54,9 @@ test("a folder goes, keeps counting in the quota, and comes back, by the calls o
   assert.equal(await reasonOf(user.call.getAttr({ path: "/d/large" })), "NO_SUCH_PATH");
   const quota = await user.call.getQuota({});
   assert.deepEqual([quota.usedBytes, quota.liveBytes, quota.trashBytes], [100_000n, 0n, 100_000n]);
-  const { items } = await user.call.showTrash({});
+  const { items, nowMs } = await user.call.showTrash({});
   assert.deepEqual(items, [item]);
+  assert.ok(nowMs >= item.trashedAtMs, "the clock that the items' times are of");
   const back = await user.call.restoreFile({ trashId: item.trashId });
   assert.deepEqual([back.path, back.size], ["/d", 100_000n]);
   assert.equal(await reasonOf(user.call.restoreFile({ trashId: item.trashId })), "NO_SUCH_PATH");
