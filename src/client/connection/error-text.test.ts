@@ -53,6 +53,25 @@ test("a root that is moving, a server that stops, and maintenance are told apart
   assert.equal(told({ maintenance: "n1" }), "New users wait.");
 });
 
+test("what does not answer is the cluster's directory, or what a FileServer of the shared engine needs", () => {
+  const cause = Object.assign(new Error("x"), { name: "StatusError" });
+  const told = (message: string): string =>
+    explain(new GroveError("STORE_UNAVAILABLE", message, { cause })).what;
+  assert.equal(told("the metadata store's database is starting"), "The cluster's directory does not answer.");
+  assert.equal(
+    told("the metaserver cannot be reached, so that a first sign-in has to wait; try again"),
+    "The cluster's directory does not answer.",
+  );
+  assert.equal(
+    told("the object store answered 503 SlowDown to PUT"),
+    "The object store answered 503 SlowDown to PUT.",
+  );
+  assert.equal(
+    told("the shared database does not answer; try again"),
+    "The shared database does not answer.",
+  );
+});
+
 const GIB = 2n ** 30n;
 const MIB = 2n ** 20n;
 const quotaRefusal = (metadata: Record<string, bigint | string>): GroveError =>

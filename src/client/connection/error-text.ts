@@ -167,7 +167,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   CLUSTER_MISMATCH: told("Make a new profile: grove login --cluster FILE"),
   STORAGE_FAILED: fixed("The server's disk has failed, so it takes no more changes.", ADMINISTRATOR),
   DATA_IN_USE: told("Stop the process that holds it, or name another folder."),
-  STORE_UNAVAILABLE: fixed("The cluster's directory does not answer.", LATER),
+  STORE_UNAVAILABLE: explainStore,
   OVERLOADED: fixed("The server has too much to do.", LATER),
   NOT_IMPLEMENTED: told("A newer version of the server may be able to do it."),
   INTERNAL: told(ADMINISTRATOR),
@@ -188,6 +188,13 @@ const EXPLAIN_CLIENT_ERROR: Readonly<Record<ClientErrorCode, string>> = {
   SERVER_LIMIT: "This is no quota: try again, and if it stays so tell the administrator of the cluster.",
   SERVER_UNTRUSTED: "Do not go on before you know why.",
 };
+
+/** The directory, or what FileServers of the shared engine need: its database, its object store. */
+function explainStore({ message }: Refusal): Explanation {
+  const isDirectory = message === "" || /\bmeta(?:server|data store)\b/.test(message);
+  const what = isDirectory ? "The cluster's directory does not answer." : message.replace(/; try again$/, "");
+  return { what: sentence(what), todo: LATER };
+}
 
 /**
  * Another sign-in brings another token, but neither another key nor the subject that the address had before.
