@@ -174,3 +174,28 @@ test("while it runs its nodes are its own and its state is told live; it is canc
   assert.deepEqual([record.state, ...states(record)], ["interrupted", "0 r1 unfinished build"]);
   assert.equal(record.can_go_back, true);
 });
+
+test("a console that stops ends rollouts and other actions at the same time", { skip }, async (t) => {
+  const service = await cluster.startConsole(t);
+  const [first] = cluster.nodes;
+  assert.ok(first !== undefined);
+  const mark = join(first.repository, "begun.log");
+  const make = join(first.ssh.programs, "make");
+  rmSync(mark, { force: true });
+  writeFileSync(make, `#!/bin/sh\ntrap '' TERM\ntouch '${mark}'\nwhile :; do sleep 1; done\n`, {
+    mode: 0o755,
+  });
+  t.after(() => rmSync(make, { force: true }));
+  await service.begin({ nodes: ["r1"] });
+  const custom = { action: "custom", nodes: ["r2"], command: "sleep 300", timeout_seconds: 300 };
+  assert.equal((await service.act("/api/actions/run", custom)).status, 202);
+  const records = async (): Promise<ActionRecord[]> =>
+    ((await service.act("/api/actions/history")).json as { records: ActionRecord[] }).records;
+  const find = async (action: string): Promise<ActionRecord | undefined> =>
+    (await records()).find((record) => record.action === action);
+  while (!existsSync(mark) || (await find("custom"))?.targets[0]?.state !== "running") await sleep(50);
+  await service.restart();
+  const [stubborn, other] = [await find("build"), await find("custom")];
+  assert.deepEqual([stubborn?.state, other?.state], ["cancelled", "cancelled"]);
+  assert.ok((other?.finished_at ?? 0) < (stubborn?.finished_at ?? 0), "one after the other");
+});

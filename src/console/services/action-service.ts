@@ -188,8 +188,8 @@ export class ActionService {
    */
   async stop(): Promise<void> {
     this.#logs.close();
-    await this.#closeRollouts();
-    await this.engine.close();
+    // At once: each may take most of the time that a stop has.
+    await Promise.all([this.#closeRollouts(), this.engine.close()]);
   }
 
   /** Stops, and closes the connections. */
