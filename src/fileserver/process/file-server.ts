@@ -366,7 +366,7 @@ async function startLink(
       reserveBytes: options.reserveBytes,
       onEngine: options.engine !== undefined,
     },
-    cluster: await openClusterMemory(options.dataFolder, parts.joined),
+    cluster: await openClusterMemory(options.dataFolder),
     shares: new ShareReplicator({ client, fsId: options.id, storage, clock, log }),
     rootCount: () => service.usage.count,
     diskSpace: parts.diskSpace,

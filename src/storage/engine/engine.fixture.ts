@@ -46,7 +46,6 @@ export async function openEngine(
     readonly name?: string;
     readonly directory?: string;
     readonly leaseMs?: number;
-    readonly clusterId?: string;
     readonly logger?: Logger;
     readonly takeQuotas?: (usernames: readonly string[], kept: readonly StoredQuota[]) => Promise<void>;
   } = {},
@@ -65,7 +64,6 @@ export async function openEngine(
     fraction: systemFraction,
     logger: options.logger ?? silentLogger,
     leaseMs: options.leaseMs,
-    clusterId: options.clusterId,
   });
   t.after(() => engine.storage.close());
   return { ...engine, directory };
