@@ -12,6 +12,12 @@ import { below, counted, windowsTrouble } from "./words.ts";
 /** Which of them is open. */
 export type OpenDialog = "copy" | "folder" | "move" | "preview" | "rename" | "share";
 
+/** A name of one entry, and no path. */
+const ONE_NAME = {
+  pattern: "[^\\/]*",
+  patternHint: "A name cannot hold a stroke, /: it stands between folders.",
+} as const;
+
 /** What they need of the folder. */
 export interface FolderDialogsProps {
   readonly open: OpenDialog | undefined;
@@ -75,8 +81,7 @@ function NewFolder({ acts, onClose }: FolderDialogsProps): ReactNode {
       label="Name"
       first=""
       button="Make"
-      pattern="[^\/]*"
-      patternHint="A name cannot hold a stroke, /: it stands between folders."
+      {...ONE_NAME}
       hint={windowsTrouble}
       onClose={onClose}
       act={async (name) => {
@@ -100,8 +105,7 @@ function NewName({
       label="New name"
       first={entry.name}
       button="Rename"
-      pattern="[^\/]*"
-      patternHint="A name cannot hold a stroke, /: it stands between folders."
+      {...ONE_NAME}
       hint={windowsTrouble}
       onClose={onClose}
       act={async (name) => {

@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { isGroveError } from "#base/errors.ts";
 import { networkOf } from "#base/network.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
 import type { BasicCredentials } from "./basic-credentials.ts";
@@ -13,6 +13,7 @@ import {
   DOOR_FAILURES_PER_NETWORK,
   DOOR_KNOWN_CREDENTIALS,
 } from "./door-limits.ts";
+import { tooManyFromNetwork } from "./network-refusal.ts";
 import { type Asker, Places } from "./places.ts";
 
 /** Counts checks and failures by network. Credentials that were right before pass a network that is shut. */
@@ -72,11 +73,6 @@ export class CredentialGate {
 
   #requireOpen(address: string): void {
     const waitMs = this.#failures.waitMs(address);
-    if (waitMs === 0) return;
-    throw new GroveError(
-      "RATE_LIMITED",
-      `too many wrong passwords came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
-      { metadata: { retry_after_ms: String(waitMs) } },
-    );
+    if (waitMs > 0) throw tooManyFromNetwork("wrong passwords", waitMs);
   }
 }

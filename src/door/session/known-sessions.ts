@@ -5,6 +5,7 @@ import { atMost } from "#base/at-most.ts";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
+import { tooManyFromNetwork } from "#door/http/network-refusal.ts";
 
 /** Secrets that were wrong, from one network in the window below. */
 export const UNKNOWN_SESSIONS_PER_NETWORK = 60;
@@ -41,12 +42,7 @@ export class KnownSessions {
     if (this.#wrong.has(print)) throw new GroveError("TOKEN_REJECTED", "this sign-in has ended");
     // A neighbour's wrong ones do not shut out who is signed in.
     const waitMs = this.#right.has(print) ? 0 : this.#guesses.waitMs(address);
-    if (waitMs > 0)
-      throw new GroveError(
-        "RATE_LIMITED",
-        `too many wrong sessions came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
-        { metadata: { retry_after_ms: String(waitMs) } },
-      );
+    if (waitMs > 0) throw tooManyFromNetwork("wrong sessions", waitMs);
     try {
       const answer = await ask();
       this.#right.set(print, true);

@@ -1,8 +1,9 @@
 // Signing in at a door with a browser: to the identity provider and back, or by a name alone in mock mode.
 import type { Clock } from "#base/clock.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { SlidingWindow } from "#base/sliding-window.ts";
+import { tooManyFromNetwork } from "#door/http/network-refusal.ts";
 import type { OwnHosts } from "#door/http/own-hosts.ts";
 import type { PageExchange } from "#door/http/pages.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
@@ -161,12 +162,7 @@ export class BrowserSignIn {
   #count(exchange: PageExchange): void {
     requireOwnOrProvider(exchange);
     const waitMs = this.#acts.take(exchange.facts.address);
-    if (waitMs > 0)
-      throw new GroveError(
-        "RATE_LIMITED",
-        `too many sign-ins came from your network: try again in ${Math.ceil(waitMs / 60_000)} min`,
-        { metadata: { retry_after_ms: String(waitMs) } },
-      );
+    if (waitMs > 0) throw tooManyFromNetwork("sign-ins", waitMs);
   }
 }
 

@@ -12,7 +12,7 @@ import type { VerifiedIdentity } from "#base/verified-identity.ts";
 import type { AllSessions } from "#fileserver/doors/all-sessions.ts";
 import type { KnownGroups } from "#security/identity/known-groups.ts";
 import type { UserStateStore } from "#security/identity/user-state-store.ts";
-import { groupNameOf } from "#security/policy/group.ts";
+import { memberTest } from "#security/policy/group.ts";
 import type {
   ListUserStatesRequest,
   ListUserStatesResponse,
@@ -89,7 +89,7 @@ export class UserOperations {
       setBy: by,
       nowMs: clock.wallMs(),
       known: (username) => userStates.states.find(username),
-      isMember: (user, principal) => groups.roleOf(user, groupNameOf(principal) ?? "") !== undefined,
+      isMember: memberTest(groups),
     });
     const { username } = requested;
     if (requested.disabled && username === by) {

@@ -49,7 +49,7 @@ export function* addAppPassword(record: AppPasswordRecord): Plan<void> {
   const others = known.filter((one) => isSamePerson(one, record));
   // Those of whoever had the address before open nothing any more.
   yield* endAppPasswords(
-    known.filter((one) => !others.includes(one)),
+    known.filter((one) => !isSamePerson(one, record)),
     record.createdMs,
   );
   if (others.some(({ name }) => name === record.name)) {

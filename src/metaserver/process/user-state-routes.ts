@@ -6,7 +6,7 @@ import type { Logger } from "#base/log.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { firstOfMessage } from "#base/user-state.ts";
 import type { Directory } from "#metaserver/directory/directory.ts";
-import { groupNameOf } from "#security/policy/group.ts";
+import { memberTest } from "#security/policy/group.ts";
 import type { ServiceHandlers } from "#wire/grpc/handler.ts";
 import type { UserState as UserStateMessage } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { MetaServer } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
@@ -64,7 +64,7 @@ export function userStateRoutes(deps: UserStateRoutesDeps): UserStateRoutes {
         setBy,
         nowMs: clock.wallMs(),
         known: (username) => states.find(username),
-        isMember: (user, principal) => groups.roleOf(user, groupNameOf(principal) ?? "") !== undefined,
+        isMember: memberTest(groups),
       });
       if (requested.disabled && requested.username === setBy) {
         throw new GroveError(

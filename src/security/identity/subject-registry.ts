@@ -3,7 +3,7 @@
 import { rm } from "node:fs/promises";
 import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
-import { bareIssuer, type VerifiedIdentity } from "#base/verified-identity.ts";
+import { bareIssuer, isSamePerson, type VerifiedIdentity } from "#base/verified-identity.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { rejected } from "./claims.ts";
@@ -76,8 +76,7 @@ export class SubjectRegistry {
     const { username, issuer, subject } = identity;
     const known = this.#subjects.get(username);
     if (known !== undefined && !isAwaited(known, identity)) {
-      const isSame = known.subject !== "" && known.subject === subject;
-      if (!isSame || bareIssuer(known.issuer) !== bareIssuer(issuer)) {
+      if (known.subject === "" || !isSamePerson(known, identity)) {
         throw rejected("sub", "is another person's than the one this e-mail address belonged to before");
       }
       // A concurrent sign-in may have recorded it, and that may not be on the disk yet.
@@ -120,8 +119,7 @@ export class SubjectRegistry {
       const isMissing =
         known === undefined && this.#subjects.size < SUBJECT_BOOK_ENTRIES && hasRoot(username);
       if (known === undefined ? !isMissing : known.version >= version) continue;
-      const isSame =
-        known !== undefined && bareIssuer(known.issuer) === bareIssuer(issuer) && known.subject === subject;
+      const isSame = known !== undefined && isSamePerson(known, { issuer, subject });
       this.#subjects.set(username, { issuer, subject, version });
       before.set(username, known);
       if (!isSame) changed.push(username);
@@ -146,7 +144,7 @@ export class SubjectRegistry {
    */
   async rename(former: string, { username, issuer, subject, version }: ReboundSubject): Promise<void> {
     const [before, present] = [this.#subjects.get(former), this.#subjects.get(username)];
-    const isTheirs = before?.subject === subject && bareIssuer(before.issuer) === bareIssuer(issuer);
+    const isTheirs = before !== undefined && isSamePerson(before, { issuer, subject });
     if (isTheirs) this.#subjects.delete(former);
     if (present === undefined ? isTheirs : present.version < version)
       this.#subjects.set(username, { issuer, subject, version });

@@ -109,6 +109,13 @@ export function groupPrincipal(name: string): string {
   return name + DOMAIN;
 }
 
+/** The test of a user and a group's principal: true where the user has a role in that group now. */
+export function memberTest(groups: {
+  roleOf(username: string, group: string): GroupRole | undefined;
+}): (username: string, principal: string) => boolean {
+  return (username, principal) => groups.roleOf(username, groupNameOf(principal) ?? "") !== undefined;
+}
+
 /** The group that owns a root; undefined for a person's root. */
 export function groupNameOf(owner: string): string | undefined {
   if (!owner.endsWith(DOMAIN)) return undefined;

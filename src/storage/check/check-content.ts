@@ -142,8 +142,7 @@ function checkChunks(check: ContentCheck, damage: Damage): number {
     damage.chunks.add(chunk.id);
     if (repair) markChunk.run(chunk.id, systemClock.wallMs(), problem);
     for (const { id, flags } of files.all(chunk.id) as { id: number; flags: number }[]) {
-      damage.inodes.add(id);
-      markDamaged(check, id, flags);
+      markDamaged(check, damage, { id, flags });
       findings.difference(`${describeInode(db, id)}: chunk ${chunk.name} ${problem}`);
     }
   }
@@ -216,10 +215,7 @@ function checkFileChecksums(check: ContentCheck, damage: Damage): void {
     if (isInside)
       findings.difference(`${describeInode(db, file.id)}: its checksum is not that of its chunks`);
   }
-  for (const { id, flags } of damaged) {
-    damage.inodes.add(id);
-    markDamaged(check, id, flags);
-  }
+  for (const file of damaged) markDamaged(check, damage, file);
 }
 
 /** The bytes of small files. Those of another length than the file are told of with the tree. */
@@ -244,8 +240,7 @@ function checkInline(check: ContentCheck, damage: Damage): number {
     else if (deep) verifiedBytes += row.size;
   }
   for (const { id, size, flags, length } of damaged) {
-    damage.inodes.add(id);
-    markDamaged(check, id, flags);
+    markDamaged(check, damage, { id, flags });
     if (length === size) findings.difference(`${describeInode(db, id)}: its bytes do not match its checksum`);
   }
   return verifiedBytes;
@@ -294,7 +289,12 @@ function checkMarks({ db, directory, findings, repair, deep }: ContentCheck, dam
   }
 }
 
-function markDamaged({ db, repair }: ContentCheck, id: number, flags: number): void {
+function markDamaged(
+  { db, repair }: ContentCheck,
+  damage: Damage,
+  { id, flags }: { readonly id: number; readonly flags: number },
+): void {
+  damage.inodes.add(id);
   if (repair) db.prepare("UPDATE inode SET flags = ? WHERE id = ?").run(flags | FLAG_DAMAGED, id);
 }
 

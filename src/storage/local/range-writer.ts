@@ -124,18 +124,7 @@ export class RangeWriter {
   async #cut(
     change: ChangeContext & { fileId: InodeId; sizeBytes: number; ifMatch: string | undefined },
   ): Promise<Counted<ChangeReply> | undefined> {
-    const {
-      owner,
-      accessVersion,
-      lockVersion,
-      by,
-      at,
-      maxInodes,
-      maxAddedBytes,
-      fileId,
-      sizeBytes,
-      ifMatch,
-    } = change;
+    const { owner, by, maxInodes, maxAddedBytes, sizeBytes, ifMatch } = change;
     const { queue, drops, content: deps } = this.#deps;
     const outlet = this.#deps.outletFor(change);
     // The content may have changed during the wait for a slot: it is that of the row read with it.
@@ -152,7 +141,7 @@ export class RangeWriter {
           error instanceof GroveError || error instanceof FileChanged || error instanceof RowsToCome;
         throw isPlain ? error : this.#fileError(error);
       });
-      const access = { owner, accessVersion, lockVersion, by, at, fileId };
+      const access = accessOf(change);
       const expectedVersion = record.inode.version;
       const fields = () => ({ ...access, expectedVersion, nowMs: this.#deps.nowMs() });
       await stageKept(
@@ -188,10 +177,10 @@ export class RangeWriter {
   }
 
   async #writeInTurn(write: RangeWrite): Promise<Counted<ChangeReply>> {
-    const { fileId, offset, data, ifMatch, owner, accessVersion, lockVersion, by, at, maxAddedBytes } = write;
+    const { offset, data, ifMatch, by, maxAddedBytes } = write;
     for (let attempt = 0; attempt <= STALE_ACCESS_RETRIES; attempt++) {
       const nowMs = this.#deps.nowMs();
-      const change = { owner, accessVersion, lockVersion, by, at, maxAddedBytes, nowMs, fileId };
+      const change = { ...accessOf(write), maxAddedBytes, nowMs };
       const record = this.#record(write);
       const reply = endsSmall(record, write)
         ? await this.#writeInline({ op: "writeInline", ...change, offset, data, ifMatch }, record.inode)
@@ -215,7 +204,7 @@ export class RangeWriter {
 
   /** Undefined when the file has become small, or was replaced meanwhile. */
   async #writeChunks(write: RangeWrite, nowMs: number): Promise<Counted<ChangeReply> | undefined> {
-    const { owner, accessVersion, lockVersion, by, at, maxAddedBytes, fileId, ifMatch } = write;
+    const { maxAddedBytes, ifMatch } = write;
     const { queue, content: deps } = this.#deps;
     const outlet = this.#deps.outletFor(write);
     const record = this.#record(write);
@@ -228,17 +217,7 @@ export class RangeWriter {
     try {
       const made = await this.#makeChunks(write, content, { outlet, writers });
       const expectedVersion = record.inode.version;
-      const change = {
-        owner,
-        accessVersion,
-        lockVersion,
-        by,
-        at,
-        maxAddedBytes,
-        nowMs,
-        fileId,
-        expectedVersion,
-      };
+      const change = { ...accessOf(write), maxAddedBytes, nowMs, expectedVersion };
       const reply = await queue.submit({ op: "writeChunks", ...change, ...made });
       isCommitted = reply !== undefined;
       return reply;
@@ -302,6 +281,14 @@ export class RangeWriter {
     if (!mayUnlink || results.some(({ status }) => status === "rejected")) return;
     outlet.dropped(writers);
   }
+}
+
+/** What each command of a change takes over from it: which file, and what its check has seen. */
+function accessOf(
+  change: ChangeContext & { readonly fileId: InodeId },
+): Pick<WriteInlineCommand, "accessVersion" | "at" | "by" | "fileId" | "lockVersion" | "owner"> {
+  const { owner, accessVersion, lockVersion, by, at, fileId } = change;
+  return { owner, accessVersion, lockVersion, by, at, fileId };
 }
 
 /** True when the file stays small with the write. */
