@@ -101,3 +101,29 @@ test("a folder that does not fit when it is copied from another's root leaves no
     assert.equal((await bob.quota([]))?.used, used);
   }
 });
+
+test("a sharee's folder that does not fit into another's quota is refused before any of it is there", async (t) => {
+  const { node, tree } = await startTreeNode(t, { env: { SVC_ADMIN_EMAIL: "administrator@example.com" } });
+  const owner = await node.signIn(ALICE);
+  await owner.call.createDirectory({ path: "/team" });
+  await owner.call.share({ path: "/team", user: BOB });
+  const sharee = await node.signIn(BOB);
+  await sharee.call.createDirectory({ path: "/d" });
+  for (const path of ["/d/1", "/d/2"]) {
+    await sharee.call.createFile({ path, data: Buffer.alloc(INLINE_FILE_MAX_BYTES) });
+  }
+  const administrator = await node.signIn("administrator@example.com");
+  const bob = tree(BOB, [{ owner: ALICE, path: "/team" }]);
+  const team = ["Shared with me", ALICE, "team"];
+  const copy = (): Promise<void> =>
+    bob.copy(["d"], { to: [...team, "d"], mayReplace: true }, true, { tokens: [] });
+  for (const [files, refusal, isThere] of [
+    [1, "QUOTA_EXCEEDED", false],
+    [2, "none", true],
+  ] as const) {
+    const quotaBytes = BigInt(files * INLINE_FILE_MAX_BYTES + 100);
+    await administrator.call.setQuota({ username: ALICE, quotaBytes });
+    assert.equal(await codeOf(copy()), refusal);
+    assert.equal((await bob.look([...team, "d"])) !== undefined, isThere);
+  }
+});

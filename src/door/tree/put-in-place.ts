@@ -8,6 +8,7 @@ import type { ChangeTerms, DavTarget } from "#door/webdav/resource.ts";
 import { type Attr, Kind, OnConflict, Perm } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { RealPlace } from "./places.ts";
 import { shownTokens } from "./shown-tokens.ts";
+import { askRoom } from "./write-file.ts";
 
 /** What a copy or a move expects of its source and target, and what becomes of what is there. */
 export interface Versions {
@@ -35,9 +36,12 @@ export async function putInPlace(coming: Coming): Promise<void> {
   const present = mayReplace ? await attrIfThere(cluster, place) : undefined;
   if (present === undefined) {
     const isFolder = source.kind === Kind.DIRECTORY;
-    // Half a folder under its own name would look like a whole one.
-    if (copyAs !== undefined && isFolder && (await mayRemoveIn(coming)))
-      return await copyBeside(coming, copyAs, OnConflict.FAIL);
+    if (copyAs !== undefined && isFolder) {
+      // Half a folder under its own name would look like a whole one.
+      if (await mayRemoveIn(coming)) return await copyBeside(coming, copyAs, OnConflict.FAIL);
+      // It stays where it may not be removed, so that one without room is not begun.
+      await askRoom(cluster, place, source.size, terms.tokens);
+    }
     return await act({ onConflict: OnConflict.FAIL, ifMatch, targetIfMatch });
   }
   const isFileForFile = present.kind === Kind.FILE && source.kind === Kind.FILE;

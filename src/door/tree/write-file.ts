@@ -25,7 +25,9 @@ export async function writeFile(cluster: Cluster, place: RemotePath, writing: Wr
   const { size } = wish;
   const isSmall = size !== undefined && size <= INLINE_FILE_MAX_BYTES && wish.ifMatch === undefined;
   // A small body that comes anyway is refused no later, and without another call.
-  if (!isSmall || wish.awaitsContinue === true) await askFirst(cluster, place, writing);
+  if (!isSmall || wish.awaitsContinue === true) {
+    await askRoom(cluster, place, BigInt(size ?? wish.expectedBytes ?? 0), writing.tokens);
+  }
   if (isSmall) return await writeSmall(cluster, place, writing, size);
   await using input = inputOf(writing.body);
   return await cluster.runAt(place, input, (server) =>
@@ -33,18 +35,14 @@ export async function writeFile(cluster: Cluster, place: RemotePath, writing: Wr
   );
 }
 
-/** Throws what the write would be refused with, before anything of its body is taken. */
-async function askFirst(
+/** Throws what a write of so many bytes would be refused with, before any of them is taken. */
+export async function askRoom(
   cluster: Cluster,
   { root, path }: RemotePath,
-  { wish, tokens }: Writing,
+  addBytes: bigint,
+  tokens: SubmittedTokens,
 ): Promise<void> {
-  const question = {
-    root,
-    path,
-    permission: Perm.WRITE,
-    addBytes: BigInt(wish.size ?? wish.expectedBytes ?? 0),
-  };
+  const question = { root, path, permission: Perm.WRITE, addBytes };
   const { allowed, reason, message, metadata } = await cluster.run(root, SHORT, (server) =>
     server.files.explain(question, shownTokens(server, tokens).unary),
   );
