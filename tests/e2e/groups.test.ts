@@ -269,6 +269,7 @@ test("a root that is handed over to a group is its members' within their roles, 
   const usedBy = async (person: Person, root: string): Promise<unknown> =>
     (JSON.parse(await person.ok("quota", root, "--json")) as Record<string, unknown>)["used_bytes"];
   assert.equal(await usedBy(dave, dave.email), 9);
+  await alice.refused(1, "user", "hand-over", dave.email, "--to", "none@group", "--reason", "goes on");
   await alice.ok("user", "hand-over", dave.email, "--to", ATLAS, "--reason", "goes on", "--with-delete");
   for (const person of [bob, carol]) await until(() => reaches(person, `${dave.email}:/`), "the root");
   assert.equal(await bob.ok("cat", `${dave.email}:/report`), "12345");

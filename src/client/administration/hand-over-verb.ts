@@ -9,6 +9,7 @@ import { withClientFlags } from "#client/connection/client-flags.ts";
 import type { CommandHost } from "#client/connection/command-host.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { localTime } from "#client/terminal/local-time.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 import { type AdministrationFlags, withAdministrationFlags } from "./administration.ts";
 import { handedRights } from "./hand-over-text.ts";
 import { type Change, decide, type KnownState } from "./user-state-set.ts";
@@ -60,7 +61,7 @@ interface Names {
   readonly username: string;
   readonly to: string;
 }
-type Order = Pick<Parameters<typeof decide>[2], "change" | "words">;
+type Order = Pick<Parameters<typeof decide>[2], "change" | "group" | "words">;
 
 function beginning({ username, to }: Names, { reason = "", until, withDelete }: HandOverFlags): Order {
   if (username === to) throw new GroveError("BAD_ARGUMENT", "nobody's root is handed over to themselves");
@@ -81,6 +82,7 @@ function beginning({ username, to }: Names, { reason = "", until, withDelete }: 
   const rights = handedRights({ mayDelete: withDelete });
   return {
     change,
+    group: groupNameOf(to),
     words: {
       done:
         `${to} may ${rights} all of the root of ${username} until ${localTime(untilMs)}. What ${to} writes there counts for the quota ` +

@@ -1,5 +1,6 @@
 // Makes one decision about a user at the directory and at every node, with one answer each.
 import { systemClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { ClientError } from "#client/terminal/client-error.ts";
 import { EXIT } from "#client/terminal/exit-codes.ts";
@@ -74,12 +75,15 @@ export async function decide(
     /** The change, or its computation from the known state. */
     readonly change: Change | ((known: KnownState) => Change);
     readonly words: Words;
+    /** A group that has to exist, as far as the directory answers. */
+    readonly group?: string | undefined;
   },
 ): Promise<number> {
   const administration = await Administration.open(context, flags);
   try {
     const nodes = await administration.nodes();
     const hasDirectory = await administration.hasDirectory();
+    if (hasDirectory && order.group !== undefined) await requireGroup(administration, order.group);
     let known = await latestKnown(administration, { nodes, hasDirectory, username: order.username });
     for (let attempt = 1; ; attempt++) {
       const now = BigInt(systemClock.wallMs());
@@ -95,6 +99,14 @@ export async function decide(
   } finally {
     administration.close();
   }
+}
+
+/** Throws BAD_ARGUMENT for a group that the directory does not know; nodes hear of a new one later. */
+async function requireGroup(administration: Administration, name: string): Promise<void> {
+  const { error } = await administration.onDirectory((client, options) =>
+    client.listGroups({ name }, options),
+  );
+  if (isGroveError(error, "BAD_ARGUMENT")) throw error;
 }
 
 interface Servers {

@@ -203,11 +203,13 @@ test("a root is handed over on every node, a lock stays as it was, and the panel
   assert.equal(acts.at(-1)?.act, "user.inherit_end");
 });
 
-test("an operator by name hands no root over to a group of their own, and the password does", async () => {
+test("nobody hands a root over to a group that does not exist, or by name to one of their own", async () => {
   const person = app.sessions.create("", "", { username: "ada@x", subject: "s" }).session;
   const handsOver = { to: "own@group", mayDelete: false, untilMs: app.clock.wallMs() + 3_600_000 };
   const by = { username: "zoe@x", handsOver, address: "", requestId: "", reason: "takes over" };
   await assert.rejects(service.change({ ...by, operator: person }), { code: "BAD_ARGUMENT" });
+  const toNone = { ...by, handsOver: { ...handsOver, to: "none@group" }, operator: app.session };
+  await assert.rejects(service.change(toNone), { code: "BAD_ARGUMENT", message: "there is no group none" });
   assert.deepEqual(told, []);
   assert.equal((await service.change({ ...by, operator: app.session })).nodes[0]?.holds, true);
 });

@@ -111,7 +111,7 @@ export class UserStateService {
 
   async #change(requested: UserStateRequest): Promise<Changed> {
     const { username } = requested;
-    await this.#requireNoOwnGroup(requested);
+    await this.#requireGroup(requested);
     const known = await this.#deps.decided.stored(username).catch(() => this.#knownByNodes(requested));
     let state = this.#stateOf(requested, known);
     let outcomes = await this.#push(state, requested);
@@ -141,20 +141,22 @@ export class UserStateService {
     };
   }
 
-  /** The same rule as the nodes', who know an operator by the password and not by name. */
-  async #requireNoOwnGroup({ handsOver, operator }: UserStateRequest): Promise<void> {
+  /** A group that exists, and by the nodes' rule none of the operator's own: nodes know them by the password alone. */
+  async #requireGroup({ handsOver, operator }: UserStateRequest): Promise<void> {
     const group = handsOver === undefined ? undefined : groupNameOf(handsOver.to);
-    if (group === undefined || !operator.id.includes("/")) return;
-    const roles = rolesOfGroups(await this.#deps.directory.groupBook(), { withClaims: true });
+    if (group === undefined) return;
+    const isNamed = operator.id.includes("/");
+    const book = await this.#deps.directory.groupBook().catch((error: unknown) => {
+      if (isNamed) throw error;
+      return undefined;
+    });
+    if (book === undefined) return;
+    const of = rolesOfGroups(book, { withClaims: true }).find(({ name }) => name === group);
+    if (of === undefined) throw new GroveError("BAD_ARGUMENT", `there is no group ${group}`);
     const nowMs = this.#deps.clock.wallMs();
-    const isMember = roles
-      .filter(({ name }) => name === group)
-      .some((one) =>
-        one.roles.some(
-          ({ username, untilMs }) =>
-            operator.id.startsWith(`${username}/`) && (untilMs === 0 || nowMs < untilMs),
-        ),
-      );
+    const isMember = of.roles.some(
+      ({ username, untilMs }) => operator.id.startsWith(`${username}/`) && (untilMs === 0 || nowMs < untilMs),
+    );
     if (isMember)
       throw new GroveError(
         "BAD_ARGUMENT",
