@@ -115,12 +115,13 @@ function Back({ id }: { readonly id: string }): ReactNode {
   if (plan.data === undefined) {
     return <Unread what="the plan" error={plan.error} />;
   }
+  const going = plan.data.nodes.filter(({ state }) => state !== "skipped");
   return (
     <>
       <RolloutStrip rollout={plan.data} />
       {back.error === null ? null : <p role="alert">{back.error.message}</p>}
       <Button data-autofocus loading={back.isPending} onClick={() => back.mutate()}>
-        Go back on {countText(plan.data.nodes.length, "node")}
+        Go back on {countText(going.length, "node")}
       </Button>
     </>
   );

@@ -63,8 +63,8 @@ function NodeBox({
           <StateMark state={rolloutNodeState(node.state)} label={node.state.replaceAll("_", " ")} />
         )}
       </div>
-      {hasSteps ? <Steps node={node} isPlan={isPlan} /> : null}
-      {text === "" || isPlan ? null : <p className="tight">{text}</p>}
+      {hasSteps && node.steps.length > 0 ? <Steps node={node} isPlan={isPlan} /> : null}
+      {text === "" || (isPlan && node.state !== "skipped") ? null : <p className="tight">{text}</p>}
       <Errors node={node} />
     </li>
   );

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { SshNode } from "#base/ssh-node.ts";
 import { type RolloutRecord, type RolloutRequest, rolloutRequest } from "#wire/webapi/rollout.ts";
-import { planBack, planForward, plannedSteps } from "./rollout-plan.ts";
+import { planBack, planForward, plannedSteps, type RolloutNode } from "./rollout-plan.ts";
 
 const BEFORE = "a".repeat(40);
 
@@ -15,7 +15,7 @@ function node(id: string, services: SshNode["services"] = { fileserver: {}, admi
 const request = (more: object = {}): RolloutRequest =>
   rolloutRequest.parse({ nodes: "all", branch: "main", target_service: "all", ...more });
 
-const order = (plan: ReturnType<typeof planForward>): string[] =>
+const order = (plan: readonly RolloutNode[]): string[] =>
   plan.map(({ node: { id }, wave }) => `${wave} ${id}`);
 
 test("one node goes first, the one that was chosen or the first that was named; the rest follows in steps", () => {
@@ -80,13 +80,31 @@ test("the way back is an exact reset that keeps local changes, on the nodes that
   }));
   const record = { request: requested, nodes: kept } as unknown as RolloutRecord;
   const back = planBack(record, enrolled);
-  assert.deepEqual(order(back), ["0 n1"]);
-  const [only] = back;
+  assert.deepEqual(order(back.nodes), ["0 n1"]);
+  assert.deepEqual(back.left, []);
+  const [only] = back.nodes;
   assert.ok(only !== undefined);
   const stash = ["git", "stash", "push", "--message", "before going back to aaaaaaaaaaaa"];
   const argv = ["git", "add", "--update", "&&", ...stash, "&&", "git", "reset", "--keep", BEFORE];
   assert.deepEqual(plannedSteps(only)[1], { step: "back", argv });
   assert.throws(() => planBack(record, []), /"n1" is enrolled/);
+});
+
+test("a node that is not enrolled any more is named, and keeps no other from going back", () => {
+  const kept = ["n1", "n2"].map((id, wave) => ({
+    node_id: id,
+    node_name: id,
+    wave,
+    changed: true,
+    commit_before: BEFORE,
+  }));
+  const record = { request: request(), nodes: kept } as unknown as RolloutRecord;
+  const { nodes, left } = planBack(record, [node("n2")]);
+  assert.deepEqual(order(nodes), ["1 n2"]);
+  assert.deepEqual(
+    left.map(({ node_id, state, message }) => [node_id, state, message]),
+    [["n1", "skipped", "not enrolled any more, so it stays as it is; grove node add enrols it"]],
+  );
 });
 
 test("whatever a record holds as a commit, only the whole name of one becomes an argument (T15)", () => {
@@ -96,7 +114,7 @@ test("whatever a record holds as a commit, only the whole name of one becomes an
       (text) => {
         const kept = { node_id: "n1", wave: 0, changed: true, commit_before: text };
         const record = { request: request(), nodes: [kept] } as unknown as RolloutRecord;
-        assert.deepEqual(planBack(record, [node("n1")]), []);
+        assert.deepEqual(planBack(record, [node("n1")]), { nodes: [], left: [] });
       },
     ),
   );

@@ -76,13 +76,35 @@ export function goesBack(node: RolloutEntry): node is RolloutEntry & { readonly 
   return node.changed && isCommit(node.commit_before);
 }
 
-/** The nodes that the rollout has changed, in the same order, each to its commit before. */
-export function planBack(record: RolloutRecord, enrolled: readonly SshNode[]): RolloutNode[] {
-  return record.nodes.flatMap((node) => {
-    if (!goesBack(node)) return [];
-    const way = { wave: node.wave, commit: node.commit_before };
-    return [planNode(record.request, enrolledNode(enrolled, node.node_id), way)];
-  });
+/** The way back: what it does, and the entries of nodes that no longer take part, each with the reason. */
+export interface BackPlan {
+  readonly nodes: readonly RolloutNode[];
+  readonly left: readonly RolloutEntry[];
+}
+
+/**
+ * The nodes that the rollout has changed, in the same order, each to its commit before. One that is not enrolled any
+ * more keeps no other from going back. Throws ActionRefusal where none is left.
+ */
+export function planBack(record: RolloutRecord, enrolled: readonly SshNode[]): BackPlan {
+  const changed = record.nodes.filter(goesBack);
+  const isEnrolled = ({ node_id: id }: RolloutEntry): boolean => enrolled.some((node) => node.id === id);
+  const back = changed.some(isEnrolled) ? changed.filter(isEnrolled) : changed;
+  const left = changed.filter((node) => !back.includes(node));
+  return {
+    nodes: back.map(({ node_id: id, wave, commit_before: commit }) =>
+      planNode(record.request, enrolledNode(enrolled, id), { wave, commit }),
+    ),
+    left: left.map(({ node_id, node_name, wave }) => ({
+      node_id,
+      node_name,
+      wave,
+      state: "skipped",
+      message: "not enrolled any more, so it stays as it is; grove node add enrols it",
+      steps: [],
+      changed: false,
+    })),
+  };
 }
 
 /** A node's steps in a new record. */

@@ -15,7 +15,7 @@ import type { NodeLocks } from "./node-locks.ts";
 import { masked } from "./output-mask.ts";
 import { ROLLOUT_CHECK_LIMIT_MS, ROLLOUT_LAST_POLL_MS } from "./rollout-gate.ts";
 import type { RolloutHistory } from "./rollout-history.ts";
-import { planBack, planForward, plannedSteps, type RolloutNode } from "./rollout-plan.ts";
+import { planBack, planForward, plannedSteps, type RolloutEntry, type RolloutNode } from "./rollout-plan.ts";
 import { RolloutRun, type RolloutRunDeps } from "./rollout-run.ts";
 
 /** Concurrent rollouts, on different nodes; more are refused. */
@@ -97,7 +97,7 @@ export class Rollouts {
       throw new ActionRefusal("locked", "this rollout still runs; cancel it first", { heldBy });
     }
     const enrolled = await this.#deps.nodes();
-    const nodes = plannedOrRefused(() => planBack(before, enrolled));
+    const { nodes, left } = plannedOrRefused(() => planBack(before, enrolled));
     if (nodes.length === 0) throw new ActionRefusal("invalid", "this rollout has changed no node");
     const { branch, make_target, restart_mode, target_service, step_size, gates } = before.request;
     const request = {
@@ -111,7 +111,7 @@ export class Rollouts {
       dry_run: requested.dry_run,
       ...(requested.comment === undefined ? {} : { comment: requested.comment }),
     };
-    return await this.#take({ request, nodes, operator, back: before });
+    return await this.#take({ request, nodes, left, operator, back: before });
   }
 
   /** Cancels a rollout and its actions on nodes. False when it has ended or is unknown. */
@@ -227,9 +227,19 @@ export class Rollouts {
     });
   }
 
-  #newRecord({ request, nodes, operator, back }: Plan): RolloutRecord {
+  #newRecord({ request, nodes, left = [], operator, back }: Plan): RolloutRecord {
     const { clock, random, nameOf } = this.#deps;
     const { session, ip } = operator;
+    const planned = nodes.map(
+      (each): RolloutEntry => ({
+        node_id: each.node.id,
+        node_name: nameOf(each.node.id),
+        wave: each.wave,
+        state: "pending",
+        steps: plannedSteps(each),
+        changed: false,
+      }),
+    );
     return {
       id: ulid(clock, random),
       direction: back === undefined ? "forward" : "back",
@@ -240,14 +250,7 @@ export class Rollouts {
       seq: 1,
       created_at: unixSeconds(clock),
       can_go_back: false,
-      nodes: nodes.map((each) => ({
-        node_id: each.node.id,
-        node_name: nameOf(each.node.id),
-        wave: each.wave,
-        state: "pending",
-        steps: plannedSteps(each),
-        changed: false,
-      })),
+      nodes: [...planned, ...left],
     };
   }
 }
@@ -255,6 +258,8 @@ export class Rollouts {
 interface Plan {
   readonly request: RolloutRecord["request"];
   readonly nodes: readonly RolloutNode[];
+  /** Nodes that stay as they are. */
+  readonly left?: readonly RolloutEntry[];
   readonly operator: ActionOperator;
   /** The rollout that this one reverts. */
   readonly back: RolloutRecord | undefined;
@@ -269,7 +274,7 @@ function wholeLimitMs(nodes: readonly RolloutNode[], gates: RolloutRecord["reque
   return nodes.length * ROLLOUT_CHECK_LIMIT_MS + waves * waveMs;
 }
 
-function plannedOrRefused(plan: () => RolloutNode[]): RolloutNode[] {
+function plannedOrRefused<T>(plan: () => T): T {
   try {
     return plan();
   } catch (error) {
