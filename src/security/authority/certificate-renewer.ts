@@ -4,9 +4,9 @@
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
+import { EndWarning } from "./end-warning.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp, stampOfFiles } from "./file-stamp.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-material.ts";
 
@@ -44,6 +44,7 @@ export interface CertificateRenewerDeps {
  */
 export class CertificateRenewer {
   readonly #deps: CertificateRenewerDeps;
+  readonly #ends: EndWarning;
   #current: TlsMaterial;
   #seen: string;
   #lifeMs = 0;
@@ -54,13 +55,13 @@ export class CertificateRenewer {
   #isUnsaved = false;
   #saveFromSteadyMs = 0;
   #problem: string | undefined;
-  #warnedDay: number | undefined;
   #working: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
   private constructor(deps: CertificateRenewerDeps, material: TlsMaterial, seen: string) {
     this.#deps = deps;
+    this.#ends = new EndWarning(deps.log);
     this.#current = material;
     this.#seen = seen;
     this.#measure();
@@ -97,7 +98,7 @@ export class CertificateRenewer {
       await this.#follow();
       await this.#saveAgain();
       await this.#renewInTime();
-      this.#warn();
+      this.#ends.look(this.#current.cert, this.#deps.clock.wallMs());
     });
   }
 
@@ -204,20 +205,6 @@ export class CertificateRenewer {
     const partLeft = RENEW_AT_PART_LEFT + JITTER * this.#deps.random();
     this.#renewFromMs = this.#endMs - this.#lifeMs * partLeft;
     this.#retryFromSteadyMs = 0;
-    this.#warnedDay = undefined;
-  }
-
-  /** One line a day from a fortnight before the end (B-11). */
-  #warn(): void {
-    const days = this.daysLeft;
-    const isShortLived = this.#lifeMs <= 2 * CERTIFICATE_WARNING_DAYS * DAY_MS;
-    if (days >= CERTIFICATE_WARNING_DAYS || days === this.#warnedDay) return;
-    if (isShortLived && this.#deps.clock.wallMs() < this.#endMs) return;
-    this.#warnedDay = days;
-    this.#deps.log[days < 3 ? "error" : "warn"]("certificate_ends", {
-      days_left: days,
-      text: days < 0 ? "the certificate has ended: nobody can connect any more" : "the certificate ends soon",
-    });
   }
 }
 

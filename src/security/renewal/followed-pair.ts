@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
+import { EndWarning } from "#security/authority/end-warning.ts";
 import { stampOfFiles } from "#security/authority/file-stamp.ts";
 import { certificateEndMs, readPem } from "#security/authority/tls-material.ts";
 
@@ -20,6 +21,8 @@ export interface CertificatePair {
 export class FollowedPair {
   readonly #paths: CertificatePair;
   readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #ends: EndWarning;
   readonly #cancel: () => void;
   #current: CertificatePair;
   #seen: string;
@@ -36,6 +39,8 @@ export class FollowedPair {
     this.#current = first.pair;
     this.#seen = first.stamp;
     this.#log = deps.log;
+    this.#clock = deps.clock;
+    this.#ends = new EndWarning(deps.log, { file: paths.cert });
     this.#cancel = deps.clock.every(PAIR_LOOK_INTERVAL_MS, () => void this.reload());
   }
 
@@ -64,7 +69,9 @@ export class FollowedPair {
 
   /** Looks at the files now. */
   reload(): Promise<void> {
-    this.#looking = this.#looking.then(() => this.#look());
+    this.#looking = this.#looking
+      .then(() => this.#look())
+      .then(() => this.#ends.look(this.#current.cert, this.#clock.wallMs()));
     return this.#looking;
   }
 
