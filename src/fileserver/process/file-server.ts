@@ -218,7 +218,7 @@ async function openParts(
   return {
     ...data,
     operatorLooks: await OperatorLooks.open(options.dataFolder, { clock, log }),
-    subjects: await SubjectRegistry.open(join(options.dataFolder, "subjects.json")),
+    subjects: await SubjectRegistry.open(join(options.dataFolder, "subjects.json"), { clock, log }),
     userStates,
     groups: await openGroups(options.dataFolder, { userStates, clock, log }, closers),
     sessions,

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { ManualClock } from "#base/clock.ts";
 import { isGroveError } from "#base/errors.ts";
+import { silentLogger } from "#base/log.ts";
 import { makeVerifiedIdentity, type VerifiedIdentity } from "#base/verified-identity.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { SubjectRegistry } from "./subject-registry.ts";
@@ -190,6 +192,19 @@ test("a damaged file gives way to the generation before, and without one nothing
     SubjectRegistry.open(path),
     (error) => isGroveError(error, "BAD_ARGUMENT") && /newer/.test(error.message),
   );
+});
+
+test("a damaged file does not become the generation before, so that a second damage loses no address (A-10)", async () => {
+  const path = newPath();
+  await (await SubjectRegistry.open(path)).admit(person("a@x", "1"));
+  await (await SubjectRegistry.open(path)).admit(person("b@x", "2"));
+  const aside = { clock: new ManualClock(), log: silentLogger };
+  for (const subject of ["3", "4"]) {
+    await writeFile(path, "{");
+    await (await SubjectRegistry.open(path, aside)).admit(person(`c${subject}@x`, subject));
+  }
+  await writeFile(path, "{");
+  await assert.rejects((await SubjectRegistry.open(path, aside)).admit(person("a@x", "9")), isOtherPerson);
 });
 
 test("an operator's word that could not be written down is heard when it is said again, and is not forgotten (D21)", async () => {

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { GroveError } from "#base/errors.ts";
 import { bareIssuer, isSamePerson, type VerifiedIdentity } from "#base/verified-identity.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
+import { type SetAsideDeps, setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
 import { rejected } from "./claims.ts";
 
@@ -49,10 +50,11 @@ export class SubjectRegistry {
   }
 
   /**
-   * Opens or creates the registry's file. A broken or lost file is replaced by its previous generation. When
-   * that is broken too, throws CORRUPT, because an empty registry would allow every address to be taken over.
+   * Opens or creates the registry's file. A broken or lost file is replaced by its previous generation. With `aside`
+   * a broken one is set aside, since the next write would keep it as that generation. When both are broken, throws
+   * CORRUPT, because an empty registry would allow every address to be taken over.
    */
-  static async open(path: string): Promise<SubjectRegistry> {
+  static async open(path: string, aside?: SetAsideDeps): Promise<SubjectRegistry> {
     const { content, current, isLost } = await readGenerations(path, readSubjects);
     if (isLost) {
       throw new GroveError(
@@ -60,6 +62,7 @@ export class SubjectRegistry {
         `${path} is damaged, and so is the generation before; restore it from a backup`,
       );
     }
+    if (current === "broken" && aside !== undefined) await setAside(path, aside);
     if (content === undefined) return new SubjectRegistry(path, new Map());
     if (current === "sound") return new SubjectRegistry(path, await withVersions(path, content));
     // An older registry with a newer one's versions would treat unread decisions as applied.
