@@ -4,6 +4,7 @@ import type { Logger } from "#base/log.ts";
 import type { AllSessions } from "#fileserver/doors/all-sessions.ts";
 import type { MovingRoots } from "#fileserver/operations/moving-roots.ts";
 import type { OperatorLooks } from "#fileserver/operations/operator-looks.ts";
+import type { RemovedUserReaper } from "#fileserver/operations/removed-user-reaper.ts";
 import type { RootUsage } from "#fileserver/operations/root-usage.ts";
 import type { ReboundSubject, SubjectRegistry } from "#security/identity/subject-registry.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
@@ -24,6 +25,7 @@ export interface AddressChangesDeps {
   readonly subjects: Pick<SubjectRegistry, "rename">;
   readonly sessions: Pick<AllSessions, "endAll">;
   readonly usage: () => Pick<RootUsage, "forget" | "record">;
+  readonly removals: () => Pick<RemovedUserReaper, "clear">;
   readonly audit: AuditSink;
   readonly log: Logger;
 }
@@ -61,13 +63,16 @@ export class AddressChanges {
 
   /**
    * Carries one out; what this data directory has carried out before stays. Rejects with what storage and files
-   * throw, and with PATH_EXISTS where both addresses have a root: then it is to be repeated.
+   * throw, with PATH_EXISTS where both addresses have a root, and with STARTING while the removal of who had the
+   * former address before is not carried out: then it is to be repeated.
    */
   async apply(change: ChangedAddress): Promise<void> {
     const { storage, quotas, operatorLooks, subjects, sessions, audit, log } = this.#deps;
     const { former, username, version } = change;
     const rename = { from: former, to: username, version: Number(version) };
     if (storage.renamedUpTo() >= rename.version) return;
+    // Else the files and shares of a removed user who had the former address would go to the new one.
+    await this.#deps.removals().clear(former);
     this.#underWay.add(former).add(username);
     try {
       const ended = sessions.endAll(former);

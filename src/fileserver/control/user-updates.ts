@@ -48,8 +48,9 @@ export class UserUpdates {
 
   /** Reads everything after a registration. */
   async hearAll(epoch: bigint): Promise<void> {
-    await this.#readRebound(epoch);
+    // Removals first: what a removed user left under an address goes to nobody with a change of it.
     await this.#exchangeUserStates(epoch);
+    await this.#readRebound(epoch);
     await this.#deps.groups?.read();
   }
 
@@ -62,9 +63,9 @@ export class UserUpdates {
       readonly groupsMark: string;
     },
   ): Promise<void> {
-    if (this.#rebound?.isBehind(news.subjectsVersion) === true) await this.#readRebound(epoch);
     if (news.userStatesDiffer) await this.#exchangeUserStates(epoch);
     else this.#hasUserStates = true;
+    if (this.#rebound?.isBehind(news.subjectsVersion) === true) await this.#readRebound(epoch);
     await this.#deps.groups?.hear(news.groupsMark);
   }
 

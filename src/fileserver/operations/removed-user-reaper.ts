@@ -98,6 +98,13 @@ export class RemovedUserReaper {
     );
   }
 
+  /** Carries out the removal of a released address's former user. Throws as `requireClear` while it does not succeed. */
+  async clear(username: string): Promise<void> {
+    const { removal } = this.#deps.userStates.states.find(username) ?? {};
+    if (removal?.isReleased === true && !this.#isDone(username, removal)) await this.sweep();
+    this.requireClear(username);
+  }
+
   /** A root has come from another node, which may not have carried out its owner's removal. */
   arrived(username: string): void {
     if (this.#deps.userStates.states.find(username)?.removal === undefined) return;

@@ -129,6 +129,7 @@ async function assemble(
     ...opened,
     sessions,
     usage: () => service.usage,
+    removals: () => service.removals,
     audit: (act) => opened.auditLog.append(act),
   });
   const parts = { admission, link: () => link, moves: addresses.pausing(moves.source) };

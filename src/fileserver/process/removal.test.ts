@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
+import { isGroveError } from "#base/errors.ts";
 import { REMOVAL_GRACE_MS } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { UserState } from "#base/user-state.ts";
+import { AddressChanges } from "#fileserver/control/address-changes.ts";
 import { Changes } from "#fileserver/operations/changes.ts";
 import { REMOVAL_SETTLE_MS, RemovedUserReaper } from "#fileserver/operations/removed-user-reaper.ts";
 import { UserStateStore } from "#security/identity/user-state-store.ts";
@@ -134,6 +136,33 @@ test("a root that comes from a node which has not carried its owner's removal ou
   assert.throws(() => removals.requireClear(DAVE), /are still being removed/);
   await sweep(it);
   removals.requireClear(DAVE);
+});
+
+test("a change of an address waits until what a removed user left there is gone, so that none of it goes to the new one", async (t) => {
+  const it = await rig(t);
+  const { service, storage } = it.node.node;
+  const changes = new AddressChanges({
+    storage,
+    quotas: { rename: () => Promise.resolve() },
+    operatorLooks: { rename: () => Promise.resolve() },
+    subjects: { rename: () => Promise.resolve() },
+    sessions: { endAll: () => 0 },
+    usage: () => service.usage,
+    removals: () => service.removals,
+    audit: () => undefined,
+    log: silentLogger,
+  });
+  const username = "dave.new@example.com";
+  const apply = () => changes.apply({ username, former: DAVE, issuer: "i", subject: "s", version: 1n });
+  // By a clock that is behind the removal is not yet due.
+  const dueAtMs = Math.trunc(it.clock.wallMs()) + 60_000;
+  await service.users.learn([released(it, dueAtMs)]);
+  await assert.rejects(apply(), (error) => isGroveError(error, "STARTING"));
+  assert.ok(storage.root(username) === undefined);
+  it.clock.sleep(60_001);
+  await apply();
+  const { liveBytes, trashBytes } = storage.root(username)?.usage ?? assert.fail("no root");
+  assert.deepEqual([liveBytes, trashBytes, storage.shares.ofRoot(FRIEND)], [0, 0, []]);
 });
 
 test("whom the whole root was shared with reaches nothing of a newcomer's, who is not told what administrators saw before", async (t) => {

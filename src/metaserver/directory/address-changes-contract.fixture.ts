@@ -142,6 +142,24 @@ export function testAddressChanges(contract: Contract): void {
     assert.equal((await directory.findSubject(BOB))?.subject, "2", "a refused change changes nothing");
   });
 
+  contract(
+    "a removed user who had the former address stays removed, and one of the new address does not touch its files",
+    async ({ directory }) => {
+      await startTwo(directory);
+      await directory.admitSubject(NEW, person("1"));
+      const removal = { dueAtMs: 1_700_000_000_000, isReleased: true };
+      const decision = { disabled: false, closesShares: false, version: 1, reason: "", setBy: "root@x.de" };
+      const nobody = { setAtMs: 1, tokensFromMs: 0, issuer: "", subject: "" };
+      await directory.putUserStates(
+        [OLD, NEW].map((username) => ({ username, ...decision, ...nobody, removal })),
+      );
+      await directory.changeAddress(OLD, NEW);
+      const states = await directory.userStates();
+      const removalOf = (name: string): unknown => states.find(({ username }) => username === name)?.removal;
+      assert.deepEqual([removalOf(OLD), removalOf(NEW)], [removal, undefined]);
+    },
+  );
+
   contract("of several words on one new address at once exactly one is done", async ({ directory }) => {
     await startTwo(directory);
     await directory.admitSubject(NEW, person("1"));

@@ -105,14 +105,15 @@ export function* renameUserStates(from: string, to: string, nowMs: number): Plan
     subject: "",
   };
   const decided = { ...fresh, setBy: "administrator", setAtMs: nowMs, tokensFromMs: 0 };
+  // Whoever had the former address before stays removed; at the new one the person's own files may be older than that.
+  const { removal } = known ?? {};
   const newer: UserState[] = [
-    { ...decided, username: from, version: later(known?.version), tokensFromMs: nowMs },
+    { ...decided, username: from, version: later(known?.version), tokensFromMs: nowMs, removal },
   ];
-  const own = known?.handOvers?.filter((handOver) => handOver.to !== to && handOver.setBy !== to);
-  if (own !== undefined && own.length > 0) {
-    const before = states.find(({ username }) => username === to);
+  const own = known?.handOvers?.filter((handOver) => handOver.to !== to && handOver.setBy !== to) ?? [];
+  const before = states.find(({ username }) => username === to);
+  if (own.length > 0 || before?.removal !== undefined)
     newer.push({ ...decided, username: to, version: later(before?.version), handOvers: own });
-  }
   for (const state of states) {
     const handOvers = state.handOvers ?? [];
     if (state.username === from || !handOvers.some((handOver) => handOver.to === from)) continue;
