@@ -65,6 +65,29 @@ test(
   },
 );
 
+test(
+  "-wait waits for a move that has begun before, and is refused where it has none to wait for",
+  TIMEOUT,
+  async (t) => {
+    const { directory, register, switchOver, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA]);
+    await register("n2");
+    await grove(["root", "move", ADA, "-to", "n2"]);
+    let isOver = false;
+    const waiting = grove(["root", "move", ADA, "-wait"]).finally(() => {
+      isOver = true;
+    });
+    const looks = (): Promise<unknown> => grove(["root", "move", ADA]);
+    await looks();
+    assert.equal(isOver, false);
+    await switchOver(ADA);
+    assert.match((await waiting).out, /lives on n2 now/);
+    assert.equal((await directory.rootMoves())[0]?.state, "switched");
+    for (const words of [["-wait"], [ADA, "-confirm", "-wait"]])
+      assert.match((await grove(["root", "move", ...words])).err, /-wait waits for one user's move/);
+  },
+);
+
 test("-wait tells once what a move waits for", async () => {
   const begun = { moveId: "m1", owner: ADA, target: "n2", state: "copying", problem: "n2 has no room" };
   const seen = [begun, { ...begun, state: "switched" }] as unknown as RootMove[];

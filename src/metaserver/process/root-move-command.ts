@@ -62,6 +62,8 @@ async function move(user: string | undefined, flags: MoveFlags, terminal: Termin
   const { to, confirm, undo, takeBack, status } = flags;
   if ([to !== undefined, confirm, undo, takeBack, status].filter(Boolean).length > 1)
     throw bad("give one of -to, -status, -confirm, -undo and -take_back");
+  if (flags.wait && (user === undefined || confirm || undo || takeBack))
+    throw bad("-wait waits for one user's move: give USER -to NODE, or USER for a move that has begun");
   await withNodes(flags, async (store) => {
     if (user === undefined) {
       if (to !== undefined || confirm || undo || takeBack) throw bad("say whose root");
@@ -75,15 +77,12 @@ async function move(user: string | undefined, flags: MoveFlags, terminal: Termin
       if (decided === undefined) throw bad(`the root of ${owner} is under no move`);
       return show([decided], flags, terminal);
     }
-    if (to === undefined) {
-      const moves = await store.rootMoves();
-      return show(
-        moves.filter((one) => one.owner === owner),
-        flags,
-        terminal,
-      );
-    }
-    const begun = await store.beginMove({ owner, target: to });
+    const begun =
+      to === undefined
+        ? (await store.rootMoves()).find((one) => one.owner === owner)
+        : await store.beginMove({ owner, target: to });
+    if (begun === undefined || (to === undefined && !flags.wait))
+      return show(begun === undefined ? [] : [begun], flags, terminal);
     const tell = (problem: string): void => note(terminal, `${owner} waits: ${problem}`);
     const last = flags.wait ? await settled(store, begun, tell) : begun;
     show([last], flags, terminal);
