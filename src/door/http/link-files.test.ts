@@ -90,6 +90,18 @@ test("who sends a file that is too large for a link is told of the file, and not
   assert.match(await answer.text(), /send a smaller one/u);
 });
 
+test("a part of a file is not taken for the whole by a link (RFC 9110, section 14.5)", async (t) => {
+  let drops = 0;
+  const { facts, release } = visitorOf("");
+  const drop = async (): Promise<void> => void drops++;
+  const visitor = { facts: { ...facts, isDrop: true }, release, drop } as unknown as LinkVisitor;
+  const door = await startTestDoor({ visitors: { open: async () => visitor } });
+  t.after(() => door.stop());
+  const headers = { cookie: COOKIE, "content-range": "bytes 0-3/10" };
+  const answer = await fetch(`http://${door.host}/l/${ID}/a.txt`, { method: "PUT", headers, body: "text" });
+  assert.deepEqual([answer.status, drops], [400, 0]);
+});
+
 test("in place of a file whose link wants a password stands its form, and not as a success", async (t) => {
   const asks = new GroveError("TOKEN_REJECTED", "it has a password", { metadata: { link: "password" } });
   const door = await startTestDoor({ visitors: { open: () => Promise.reject(asks) } });

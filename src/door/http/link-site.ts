@@ -4,6 +4,7 @@ import { LINK_TOKEN_PREFIX } from "#base/door-call.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { networkOf } from "#base/network.ts";
+import { requireWhole } from "#door/webdav/conditions.ts";
 import { DavExchange } from "#door/webdav/exchange.ts";
 import { answerGet } from "#door/webdav/file-methods.ts";
 import { hrefOf, readHref } from "#door/webdav/href.ts";
@@ -188,6 +189,7 @@ export class LinkSite {
   async #takeFile(request: LinkRequest): Promise<void> {
     const { exchange, facts, path, awaitsContinue } = request;
     this.#requireOwnPage(exchange);
+    requireWhole(exchange.headers);
     const [name, more] = path;
     if (name === undefined || more !== undefined) throw new DavRefusal(400, "a file needs a name");
     const length = exchange.headers["content-length"];

@@ -1,4 +1,5 @@
 // A folder as one zip archive: a stream of known length, without a temporary file.
+import { GroveError } from "#base/errors.ts";
 import { splitPath } from "#base/names.ts";
 import { attrOf, isFolder, listPages } from "#client/connection/listing.ts";
 import { sendDownload } from "#door/tree/downloads.ts";
@@ -25,7 +26,7 @@ export async function sendArchive(call: PageCall): Promise<void> {
   const { exchange, person } = call;
   const place = placeOf(exchange);
   const attr = await attrOf(person.cluster, place);
-  if (!isFolder(attr)) throw new DavRefusal(405, "this is a file; download it as it is");
+  if (!isFolder(attr)) throw new GroveError("NOT_DIRECTORY", "this is a file; download it as it is");
   const entries = await entriesBelow(call, place);
   const bytes = archiveBytes(entries);
   const name = `${zipName(splitPath(place.path).at(-1) ?? "files", new Map())}.zip`;

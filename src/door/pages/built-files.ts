@@ -4,6 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { PageExchange } from "#door/http/pages.ts";
+import { headerOf } from "#door/webdav/conditions.ts";
 
 /** Folders of the built page: beside the program in a package, in dist/ of a clone. */
 const FOLDERS: readonly string[] = ["../../files/", "../../../dist/files/"].map((path) =>
@@ -78,8 +79,8 @@ export function sendBuiltFile(exchange: PageExchange, files: BuiltFiles): boolea
   const { method, path } = exchange;
   const file = files.get(path);
   if (file === undefined || (method !== "GET" && method !== "HEAD")) return false;
-  const takesBrotli = /\bbr\b/u.test(String(exchange.headers["accept-encoding"] ?? ""));
-  const body = takesBrotli ? (file.brotli ?? file.bytes) : file.bytes;
+  const isPacked = takesBrotli(headerOf(exchange.headers, "accept-encoding") ?? "");
+  const body = isPacked ? (file.brotli ?? file.bytes) : file.bytes;
   for (const [name, value] of Object.entries(HEADERS)) exchange.setHeader(name, value);
   exchange.setHeader("content-type", file.type);
   exchange.setHeader("cache-control", file.caching);
@@ -89,4 +90,11 @@ export function sendBuiltFile(exchange: PageExchange, files: BuiltFiles): boolea
   exchange.statusCode = 200;
   exchange.end(method === "HEAD" ? undefined : body);
   return true;
+}
+
+/** Whether an Accept-Encoding names brotli, and not with a weight of zero (RFC 9110, section 12.5.3). */
+export function takesBrotli(accepted: string): boolean {
+  return accepted
+    .split(",")
+    .some((coding) => /^br\s*(?:;\s*q\s*=\s*(?!0(?:\.0*)?$).*)?$/iu.test(coding.trim()));
 }

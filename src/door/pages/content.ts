@@ -1,5 +1,6 @@
 // A file's bytes for a browser, and small files from one.
 
+import { GroveError } from "#base/errors.ts";
 import { splitPath } from "#base/names.ts";
 import { attrOf } from "#client/connection/listing.ts";
 import { sendDownload } from "#door/tree/downloads.ts";
@@ -7,7 +8,13 @@ import { resourceOf } from "#door/tree/resources.ts";
 import { fetchFile } from "#door/tree/small-files.ts";
 import { writeFile } from "#door/tree/write-file.ts";
 import { readRanges } from "#door/webdav/byte-ranges.ts";
-import { headerOf, isRangeUsable, judgeConditions, wantsWhole } from "#door/webdav/conditions.ts";
+import {
+  headerOf,
+  isRangeUsable,
+  judgeConditions,
+  requireWhole,
+  wantsWhole,
+} from "#door/webdav/conditions.ts";
 import { httpDate } from "#door/webdav/date-text.ts";
 import { answerNewest } from "#door/webdav/file-methods.ts";
 import { sendParts } from "#door/webdav/outlet.ts";
@@ -31,7 +38,7 @@ async function sendThere({ exchange, person }: PageCall): Promise<void> {
   const path = splitPath(place.path);
   const whole = wantsWhole(exchange) ? await fetchFile(person.cluster, path, place) : undefined;
   const resource = whole?.resource ?? resourceOf(path, await attrOf(person.cluster, place), []);
-  if (resource.isCollection) throw new DavRefusal(405, "this is a folder");
+  if (resource.isCollection) throw new GroveError("IS_DIRECTORY", "this is a folder");
   const { headers, method, query } = exchange;
   for (const [name, value] of Object.entries(USER_BYTES_HEADERS)) exchange.setHeader(name, value);
   exchange.setHeader("etag", `"${resource.etag}"`);
@@ -67,6 +74,7 @@ async function sendThere({ exchange, person }: PageCall): Promise<void> {
 
 /** Writes a small file: all of the body, or nothing. */
 export async function takeContent({ exchange, person }: PageCall): Promise<FileFacts> {
+  requireWhole(exchange.headers);
   const place = placeOf(exchange);
   const size = Number(headerOf(exchange.headers, "content-length") ?? "x");
   if (!Number.isSafeInteger(size) || size < 0) throw new DavRefusal(411, "the length has to be told");

@@ -68,6 +68,9 @@ const JSON_CALLS: Readonly<Record<string, Answer>> = {
   "PUT /api/content": takeContent,
 };
 
+/** Looks that answer in other ways. */
+const OTHER_LOOKS = ["GET /api/content", "GET /api/zip", "GET /api/search", "GET /api/me"] as const;
+
 /** Reads the built page. */
 export async function openPages(deps: PagesDeps): Promise<DoorPages> {
   return new Pages(deps, await readBuiltFiles());
@@ -135,7 +138,7 @@ class Pages implements DoorPages {
     }
     if (isLook && path === "/api/me") return sendJson(exchange, this.#meOf(person));
     const answer = JSON_CALLS[`${method === "HEAD" ? "GET" : method} ${path}`];
-    if (answer === undefined) throw new DavRefusal(404, "there is no such call");
+    if (answer === undefined) throw noSuchCall(path);
     sendJson(exchange, await answer(call));
   }
 
@@ -166,6 +169,7 @@ class Pages implements DoorPages {
       exchange.setHeader(name, seconds);
     // A browser would save the refusal under the file's name.
     exchange.removeHeader("content-disposition");
+    if (status === 405) exchange.setHeader("allow", methodsAt(exchange.path).join(", "));
     sendJson(exchange, problem, status);
   }
 
@@ -177,7 +181,8 @@ class Pages implements DoorPages {
       // The servers' words for a sign-in that is too old: the page offers to sign in again.
       if (found.code === "NOT_OWNER" && found.message.includes("sign-in of the last ten minutes"))
         return { status: 403, error: "SIGN_IN_AGAIN", message: OLD_SIGN_IN };
-      const status = found.code === "PATH_EXISTS" ? 409 : DAV_STATUS[found.code].status;
+      const isTaken = found.code === "PATH_EXISTS" || found.code === "IS_DIRECTORY";
+      const status = isTaken ? 409 : DAV_STATUS[found.code].status;
       return status === 401
         ? { status, error: "SIGN_IN", message: "your sign-in has ended: sign in again" }
         : { status, error: found.code, message: found.message };
@@ -189,6 +194,22 @@ class Pages implements DoorPages {
 
 function isLookAt({ method }: PageExchange): boolean {
   return method === "GET" || method === "HEAD";
+}
+
+function noSuchCall(path: string): DavRefusal {
+  const methods = methodsAt(path);
+  return methods.length === 0
+    ? new DavRefusal(404, "there is no such call")
+    : new DavRefusal(405, `this address takes ${methods.join(", ")}`);
+}
+
+/** The methods of an address, which a 405 has to name (RFC 9110, section 15.5.6); none where there is no call. */
+function methodsAt(path: string): readonly string[] {
+  if (path === UPLOADS_PATH) return ["POST"];
+  if (path.startsWith(`${UPLOADS_PATH}/`)) return ["HEAD", "PATCH", "DELETE"];
+  const calls = [...Object.keys(JSON_CALLS), ...OTHER_LOOKS].map((call) => call.split(" "));
+  const methods = calls.filter(([, at]) => at === path).map(([method = ""]) => method);
+  return methods.includes("GET") ? ["HEAD", ...methods] : methods;
 }
 
 function codeOf(status: number): string {

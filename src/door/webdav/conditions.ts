@@ -1,4 +1,5 @@
 // Conditional requests (RFC 9110, section 13): what their headers say of a resource.
+import { GroveError } from "#base/errors.ts";
 import { readHttpDate } from "./date-text.ts";
 import type { DavResource } from "./resource.ts";
 
@@ -69,6 +70,12 @@ function namesTag(header: string, resource: DavResource | undefined, comparison:
     .map((tag) => tag.trim());
   const tags = comparison === "strong" ? written : written.map((tag) => tag.replace(/^W\//u, ""));
   return tags.includes("*") || tags.includes(`"${resource.etag}"`);
+}
+
+/** Throws BAD_ARGUMENT for a PUT of a part, which would stand for the whole file (RFC 9110, section 14.5). */
+export function requireWhole(headers: RequestHeaders): void {
+  if (headers["content-range"] === undefined) return;
+  throw new GroveError("BAD_ARGUMENT", "a PUT replaces the whole file: Content-Range is not supported");
 }
 
 function dateOf(header: string | undefined): number | undefined {

@@ -1,9 +1,9 @@
 // GET, HEAD and PUT.
 import { randomBytes } from "node:crypto";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { isGroveError } from "#base/errors.ts";
 import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
 import { type ByteRange, readRanges } from "./byte-ranges.ts";
-import { hasConditions, isRangeUsable, judgeConditions, wantsWhole } from "./conditions.ts";
+import { hasConditions, isRangeUsable, judgeConditions, requireWhole, wantsWhole } from "./conditions.ts";
 import { httpDate } from "./date-text.ts";
 import { type DavExchange, type HttpResponse, versionIn } from "./exchange.ts";
 import { contentTypeOf } from "./live-properties.ts";
@@ -102,9 +102,7 @@ async function answerVersion(exchange: DavExchange): Promise<void> {
 
 /** Answers a PUT. */
 export async function answerPut(exchange: DavExchange): Promise<void> {
-  if (exchange.header("content-range") !== undefined) {
-    throw new GroveError("BAD_ARGUMENT", "a PUT replaces the whole file: Content-Range is not supported");
-  }
+  requireWhole(exchange.request.headers);
   const small = isSmallAndFree(exchange) ? await exchange.body(INLINE_FILE_MAX_BYTES) : undefined;
   if (small !== undefined) {
     const file = { data: small, changedMs: changedMsOf(exchange), tokens: exchange.tokens };
