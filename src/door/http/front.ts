@@ -145,15 +145,18 @@ export class Front {
 
   /**
    * Starts a request once the one before it on a connection of HTTP/1.1 has its answer: a change is complete
-   * before the next begins (RFC 9112, section 9.3.2).
+   * before the next begins (RFC 9112, section 9.3.2), and nothing is done behind an answer that ends the connection
+   * (section 9.6).
    */
   #inOrder(request: DoorRequest, exchange: PacedExchange, start: () => Promise<void>): void {
     if ("stream" in request) return void start();
     const { socket } = request;
     const before = this.#newest.get(socket);
     this.#newest.set(socket, exchange);
-    if (before === undefined || before.isGone) return void start();
-    before.whenGone(() => void start());
+    if (before === undefined) return void start();
+    before.whenGone(() => {
+      if (!before.endsConnection) void start();
+    });
   }
 
   async #route(

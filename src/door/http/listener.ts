@@ -7,6 +7,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "#base/clock.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
+import { isWithinAnswer } from "#os/begun-answer.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
 import type { Connections } from "./connections.ts";
 import {
@@ -86,7 +87,7 @@ function answerHttp1(server: Server, front: Front): void {
     response.end(text);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
+    if (error.code === "ECONNRESET" || !socket.writable || isWithinAnswer(socket)) socket.destroy();
     else socket.end(rawRefusal(error.code), () => socket.destroy());
   });
 }

@@ -34,6 +34,7 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   /** Made for those who ask for it. */
   #gone: AbortController | undefined;
   #isGone = false;
+  #endsConnection = false;
   readonly #ends: (() => void)[] = [];
   /** Begins with the first wait: most answers to small requests know none. */
   #endWatch: (() => void) | undefined;
@@ -79,6 +80,11 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   /** True once the answer has ended, complete or not. */
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** True where the answer tells the client that it is the connection's last. */
+  get endsConnection(): boolean {
+    return this.#endsConnection;
   }
 
   /** Calls back at the end of the answer, complete or not; at once where it has ended. */
@@ -127,8 +133,11 @@ export class PacedExchange implements HttpRequest, HttpResponse {
   }
 
   setHeader(name: string, value: string | number | readonly string[]): void {
-    // HTTP/2 has no such header, and Node warns of it.
-    if (name === "connection" && this.#isHttp2) return;
+    if (name === "connection") {
+      this.#endsConnection = value === "close";
+      // HTTP/2 has no such header, and Node warns of it.
+      if (this.#isHttp2) return;
+    }
     this.#response.setHeader(name, value);
   }
 

@@ -3,8 +3,17 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { type TestContext, test } from "node:test";
+import { MemoryTree } from "#door/webdav/memory-tree.fixture.ts";
 import { until } from "#testing/until.ts";
 import { HeldTree, requestText, sendRaw, startTestDoor, type TestDoor } from "./door.fixture.ts";
+
+/** A tree that gives a file's first byte and keeps the rest. */
+class HalfTree extends MemoryTree {
+  override async read(...[path, etag, { start }, take]: Parameters<MemoryTree["read"]>): Promise<void> {
+    await super.read(path, etag, { start, end: start + 1 }, take);
+    await new Promise(() => undefined);
+  }
+}
 
 async function doorOf(t: TestContext): Promise<{ readonly door: TestDoor; readonly tree: HeldTree }> {
   const tree = new HeldTree(1);
@@ -47,4 +56,38 @@ test("a change that waits behind another is not begun once its client has gone",
   tree.letGo();
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   assert.notEqual(await tree.look(["b"]), undefined);
+});
+
+test("a change behind an answer that ends the connection is not done (RFC 9112, section 9.6)", async (t) => {
+  const { door, tree } = await doorOf(t);
+  tree.letGo();
+  await tree.makeCollection(["b"], []);
+  await tree.makeCollection(["c"], []);
+  const answers = await sendRaw(
+    door.port,
+    // The body that nobody reads has the connection end.
+    requestText(door, "MKCOL /dav/a", "body") +
+      requestText(door, "DELETE /dav/b") +
+      requestText(door, "DELETE /dav/c"),
+  );
+  assert.deepEqual(answers.match(/^HTTP\/1\.1 \d+/gmu), ["HTTP/1.1 415"]);
+  await until(() => door.front.load.underWay === 0);
+  for (const name of ["b", "c"]) assert.notEqual(await tree.look([name]), undefined, name);
+});
+
+test("what is no HTTP and comes within an answer adds nothing to its bytes", async (t) => {
+  const tree = new HalfTree();
+  const door = await startTestDoor({ tree });
+  t.after(() => door.stop());
+  await tree.create(["a"], { data: Buffer.from("all of it"), changedMs: 0, tokens: [] });
+  const request = requestText(door, "GET /dav/a", "", "Range: bytes=0-8");
+  const socket = connect(door.port, "127.0.0.1", () => socket.write(request));
+  let answer = "";
+  socket.on("data", (part) => {
+    if (answer === "") socket.write("\0 no HTTP\r\n\r\n");
+    answer += part.toString("latin1");
+  });
+  socket.on("error", () => undefined);
+  await once(socket, "close");
+  assert.match(answer, /^HTTP\/1\.1 206 [^]*\r\n\r\na?$/u);
 });
