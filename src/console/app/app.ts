@@ -1,5 +1,10 @@
 // Builds the console's Fastify application: 64-bit JSON, problem documents, gate, headers, limits (D2, D17).
-import { createServer as createHttpServer, type RequestListener, type Server } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
@@ -26,6 +31,7 @@ import { PROBLEMS } from "#console/http/problem-table.ts";
 import { type Answered, ResponseCache } from "#console/http/response-cache.ts";
 import { type App, ProblemError } from "#console/http/route.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "#console/routes/live-routes.ts";
+import { isWithinAnswer } from "#os/begun-answer.ts";
 import { peerAddress } from "#os/client-address.ts";
 
 /** Body size of a request (D17). */
@@ -41,6 +47,10 @@ const CONSOLE_CONNECTIONS_MAX = 4_096;
 const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
 /** Time limit for a request's head and body, against clients that hold connections by sending slowly. */
 const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
+/** Requests of one connection without an answer: browsers wait for each, and each may hold an open file. */
+const CONSOLE_REQUESTS_UNANSWERED = 4;
+/** Time in which an answer must be made and taken: who never reads would hold it for ever. */
+const CONSOLE_ANSWER_TIMEOUT_MS = 300_000;
 /** Idle time of a kept connection: longer than that of proxies, so that they close first. */
 const CONSOLE_KEEP_ALIVE_MS = 72_000;
 
@@ -89,7 +99,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
       void answer.send(JSON.stringify(problem));
     },
     clientErrorHandler: (error, socket) => {
-      if (error.code === "ECONNRESET" || !socket.writable) {
+      if (error.code === "ECONNRESET" || !socket.writable || isWithinAnswer(socket)) {
         socket.destroy();
         return;
       }
@@ -148,7 +158,28 @@ function tellAnswered(app: App, answered: (answered: Answered) => void): void {
   });
 }
 
-function makeServer(deps: AppDeps, handler: RequestListener): Server {
+/** Ends connections that send many requests at once, or do not take an answer. */
+function boundRequests({ clock }: AppDeps, handler: RequestListener): RequestListener {
+  const unanswered = new WeakMap<IncomingMessage["socket"], number>();
+  return (request, response) => {
+    const { socket } = request;
+    const count = unanswered.get(socket) ?? 0;
+    if (count >= CONSOLE_REQUESTS_UNANSWERED) {
+      socket.destroy();
+      return;
+    }
+    unanswered.set(socket, count + 1);
+    const answered = clock.after(CONSOLE_ANSWER_TIMEOUT_MS, () => socket.destroy());
+    response.once("close", () => {
+      answered();
+      unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
+    });
+    handler(request, response);
+  };
+}
+
+function makeServer(deps: AppDeps, unbound: RequestListener): Server {
+  const handler = boundRequests(deps, unbound);
   const options = {
     maxHeaderSize: CONSOLE_HEADERS_MAX_BYTES,
     requestTimeout: CONSOLE_REQUEST_TIMEOUT_MS,

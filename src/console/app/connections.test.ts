@@ -1,0 +1,48 @@
+// What one connection may hold of the console: few requests without answers, and no answer that it does not take.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { until } from "#testing/until.ts";
+import { type AppUnderTest, startApp } from "./app.fixture.ts";
+
+/** A console whose one address answers nothing, and how many requests have come there. */
+async function startHeld(
+  t: TestContext,
+): Promise<{ readonly held: AppUnderTest; readonly came: () => number }> {
+  let came = 0;
+  const held = await startApp((app) => {
+    app.get("/held", { config: { auth: "public" }, schema: { hide: true } }, () => {
+      came++;
+      return new Promise(() => undefined);
+    });
+  });
+  t.after(held.close);
+  return { held, came: () => came };
+}
+
+function sendTo({ url }: AppUnderTest, requests: number): Socket {
+  const { host, port } = new URL(url);
+  const text = `GET /held HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(requests);
+  return connect(Number(port), "127.0.0.1", function (this: Socket) {
+    this.write(text);
+  }).on("error", () => undefined);
+}
+
+test("a connection that sends many requests at once is ended, and what it sent is not done", async (t) => {
+  const { held, came } = await startHeld(t);
+  await once(sendTo(held, 1_000), "close");
+  assert.ok(came() <= 4, String(came()));
+  assert.equal((await held.ask("/api/nothing")).status, 404);
+});
+
+test("a connection that does not take its answer is ended after five minutes", async (t) => {
+  const { held, came } = await startHeld(t);
+  const socket = sendTo(held, 1);
+  await until(() => came() === 1);
+  held.clock.advance(299_999);
+  assert.equal(socket.closed, false);
+  const closed = once(socket, "close");
+  held.clock.advance(1);
+  await closed;
+});
