@@ -39,6 +39,8 @@ test("files of the build are served as they are, every page's address gets the f
     (await ask("/assets/main-Ab3_x-9Z.js", { headers: { "accept-encoding": "br" } })).text,
     "squeezed",
   );
+  const beyond = { headers: { range: "bytes=999-" } };
+  assert.equal((await ask("/assets/main-Ab3_x-9Z.js", beyond)).status, 200);
   assert.equal((await ask("/", { headers: { "if-none-match": String(first.headers.etag) } })).status, 304);
 
   for (const path of [

@@ -46,7 +46,8 @@ export async function pageRoutes(app: App, folder: string | undefined): Promise<
       app.get(path, ROUTE, (_request, reply) => reply.type("text/html").send(NOT_BUILT));
     return;
   }
-  await app.register(fastifyStatic, { root: folder, serve: false, preCompressed: true });
+  // Without ranges, which nobody needs of small files: one beyond the end would be an error of the console.
+  await app.register(fastifyStatic, { root: folder, serve: false, preCompressed: true, acceptRanges: false });
   for (const path of PAGES) {
     app.get(path, ROUTE, (_request, reply) => sendPage(reply, "index.html", "no-cache"));
   }
