@@ -109,7 +109,7 @@ export class SignedInPeople implements DoorPeople, BrowserPeople, SessionKeeper 
     try {
       await judged(this.#deps.people.endSession(secret, everywhere, address));
     } catch (error) {
-      if (!isGroveError(error, "TOKEN_REJECTED", "USER_DISABLED")) throw davRefusalOf(error) ?? error;
+      if (!isGroveError(error, "USER_DISABLED")) throw davRefusalOf(error) ?? error;
     }
   }
 

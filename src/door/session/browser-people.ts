@@ -20,6 +20,6 @@ export interface SigningIn {
 export interface SessionKeeper {
   /** Throws TOKEN_REJECTED, RATE_LIMITED, USER_DISABLED, CLIENT_ID_UNSET; IDP_UNAVAILABLE and others that pass. */
   openSession(idToken: string, browser: SigningIn): Promise<OpenedSession>;
-  /** Ends a session, or all of its person's; quiet about one that has ended. */
+  /** Ends a session, or all of its person's. Throws TOKEN_REJECTED for one that has ended or never was. */
   endSession(secret: string, everywhere: boolean, address: string): Promise<void>;
 }

@@ -21,12 +21,12 @@ async function openDoor(t: TestContext, keeper: SessionKeeper, sessions: KnownSe
   return door;
 }
 
-function post(door: TestDoor, path: string, body: string): Promise<Response> {
+function post(door: TestDoor, path: string, body: string, secret = "gds_mine"): Promise<Response> {
   return fetch(`http://${door.host}${path}`, {
     method: "POST",
     body,
     redirect: "manual",
-    headers: { cookie: "grove-door-session=gds_mine", origin: `http://${door.host}` },
+    headers: { cookie: `grove-door-session=${secret}`, origin: `http://${door.host}` },
   });
 }
 
@@ -71,4 +71,25 @@ test("who signs in anew is known at once, also where others of the network have 
   assert.equal((await post(door, "/sign-in", "email=alice%40example.com")).status, 303);
   assert.equal(await look("gds_new"), "alice");
   await assert.rejects(look("gds_other"), { code: "RATE_LIMITED" });
+});
+
+test("who signs out with secrets that never were asks no more than who guesses in other ways", async (t) => {
+  let asked = 0;
+  const keeper = {
+    openSession: () => Promise.reject(new Error("nobody signs in here")),
+    endSession: (secret: string) => {
+      asked++;
+      return secret === "gds_mine"
+        ? Promise.resolve()
+        : Promise.reject(new GroveError("TOKEN_REJECTED", "there is no such session"));
+    },
+  };
+  const sessions = new KnownSessions(systemClock);
+  sessions.opened("gds_mine");
+  const door = await openDoor(t, keeper, sessions);
+  for (let guess = 0; guess < UNKNOWN_SESSIONS_PER_NETWORK; guess++)
+    assert.equal((await post(door, "/sign-out", "", `gds_${guess}`)).status, 204);
+  assert.equal((await post(door, "/sign-out", "", "gds_more")).status, 429);
+  assert.equal(asked, UNKNOWN_SESSIONS_PER_NETWORK);
+  assert.equal((await post(door, "/sign-out", "")).status, 204, "one that is known ends beside guesses");
 });

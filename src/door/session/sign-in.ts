@@ -141,7 +141,7 @@ export class BrowserSignIn {
     requireOwnChange(exchange);
     const secret = cookieOf(exchange, "session");
     const everywhere = exchange.query.get("everywhere") === "1";
-    if (secret !== undefined) await this.#deps.keeper.endSession(secret, everywhere, exchange.facts.address);
+    if (secret !== undefined) await this.#endKnown(secret, everywhere, exchange.facts.address);
     // Not before: without its cookie nobody could end a session that goes on.
     exchange.setHeader("set-cookie", setCookie(exchange, "session", "", 0));
     exchange.setHeader("clear-site-data", '"cache"');
@@ -149,6 +149,16 @@ export class BrowserSignIn {
     exchange.setHeader("cache-control", "no-store");
     exchange.statusCode = 204;
     exchange.end();
+  }
+
+  /** Ends a session, and is quiet about one that has ended. Unknown ones count as guesses here too. */
+  async #endKnown(secret: string, everywhere: boolean, address: string): Promise<void> {
+    const { keeper, sessions } = this.#deps;
+    try {
+      await sessions.judge(secret, address, () => keeper.endSession(secret, everywhere, address));
+    } catch (error) {
+      if (!isGroveError(error, "TOKEN_REJECTED")) throw error;
+    }
   }
 
   async #endQuietly(secret: string, everywhere: boolean, address: string): Promise<void> {
