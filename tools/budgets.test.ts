@@ -10,6 +10,7 @@ import * as pages from "#door/pages/limits.ts";
 import { UNKNOWN_SESSIONS_PER_NETWORK } from "#door/session/known-sessions.ts";
 import { SIGN_INS_PER_NETWORK } from "#door/session/sign-in.ts";
 import { HANDED_ON_MAX_BYTES } from "#door/tree/downloads.ts";
+import { WRONG_VISITS_PER_MINUTE } from "#door/tree/link-visits.ts";
 import { VISITS_KEPT, VISITS_KEPT_PER_NETWORK } from "#door/tree/visit-room.ts";
 import { DOOR_SESSIONS, DOOR_SESSIONS_PER_USER } from "#fileserver/doors/door-sessions.ts";
 import { DOOR_SIGN_INS_PER_MINUTE } from "#fileserver/doors/door-sign-in.ts";
@@ -195,6 +196,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   "requests of a door's HTTP/1.1 connection that wait for those before them": [
     text(door.DOOR_REQUESTS_UNANSWERED),
   ],
+  "links and their passwords that open nothing at a door": [`${WRONG_VISITS_PER_MINUTE} a minute`],
   "visits by links that a door keeps": [text(VISITS_KEPT), text(VISITS_KEPT_PER_NETWORK)],
   "headers of a request": [
     text(door.DOOR_HEADERS_MAX),

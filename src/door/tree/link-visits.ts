@@ -5,6 +5,7 @@ import { LINK_VISIT_HEADER, PERSON_ADDRESS_HEADER } from "#base/door-call.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import { networkOf } from "#base/network.ts";
+import { SlidingWindow } from "#base/sliding-window.ts";
 import { SHORT } from "#client/connection/cluster.ts";
 import type { DoorSide, LinkSession } from "#client/connection/door-side.ts";
 import { refusalOf } from "#client/connection/refusal.ts";
@@ -29,6 +30,11 @@ const PLACE_KEPT_MS = 30_000;
 const CALL_TIMEOUT_MS = 10_000;
 /** Random bytes by which repeats of one request are known. */
 const KEY_BYTES = 16;
+/**
+ * Links and passwords of links from one network in a minute that opened nothing: as many as a FileServer takes. Each
+ * would cost another connection to it, of which a door has a share for all of its people.
+ */
+export const WRONG_VISITS_PER_MINUTE = 30;
 /** Entries on one page of a folder. */
 const PAGE_ENTRIES = 500;
 
@@ -73,10 +79,12 @@ export class LinkVisits {
   readonly #deps: LinkVisitsDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #places = new Map<string, { readonly address: string; readonly atMs: number }>();
+  readonly #wrong: SlidingWindow;
   readonly #stop: () => void;
 
   constructor(deps: LinkVisitsDeps) {
     this.#deps = deps;
+    this.#wrong = new SlidingWindow(deps.clock, { count: WRONG_VISITS_PER_MINUTE, windowMs: 60_000 });
     this.#stop = deps.clock.every(60_000, () => this.#forgetIdle());
   }
 
@@ -85,8 +93,7 @@ export class LinkVisits {
     const name = nameOf(key, address);
     const kept = key.password === undefined ? this.#kept.get(name) : undefined;
     if (kept !== undefined && !kept.isDropped) return this.#visit(name, kept);
-    const rootId = rootIdOf(key.token);
-    const opened = await refusing(() => this.#openAt(key, address, rootId));
+    const opened = await this.#counted(address, () => this.#openAt(key, address, rootIdOf(key.token)));
     // Another request may have been faster; the later one counts.
     const other = this.#kept.get(name);
     if (other !== undefined) this.#drop(name, other);
@@ -100,6 +107,23 @@ export class LinkVisits {
   close(): void {
     this.#stop();
     for (const [name, kept] of this.#kept) this.#drop(name, kept);
+  }
+
+  /** Throws RATE_LIMITED, and asks nobody, for a network whose links and passwords have opened nothing too often. */
+  async #counted(address: string, open: () => Promise<Kept>): Promise<Kept> {
+    const waitMs = this.#wrong.waitMs(address);
+    if (waitMs > 0)
+      throw new GroveError("RATE_LIMITED", "too many links that open nothing", {
+        metadata: { retry_after_ms: String(waitMs) },
+      });
+    try {
+      return await refusing(open);
+    } catch (error) {
+      // Who is asked for a password has shown a right link.
+      const isAsked = isGroveError(error) && error.metadata["link"] === "password";
+      if (isGroveError(error, "TOKEN_REJECTED", "RATE_LIMITED") && !isAsked) this.#wrong.count(address);
+      throw error;
+    }
   }
 
   async #openAt(key: VisitKey, address: string, rootId: string): Promise<Kept> {
