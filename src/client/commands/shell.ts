@@ -27,11 +27,15 @@ export class Shell {
   #failedCode: number = EXIT.ok;
   /** The editor of the line that is being typed. */
   #editor: Interface | undefined;
+  /** Aborts at the end of the shell; each verb has its own. */
+  readonly #signal: AbortSignal;
 
   constructor(context: ClientContext, flags: ClientFlags) {
     const { terminal } = context;
     this.#context = context;
+    this.#signal = context.signal;
     this.#isInteractive = isTty(terminal.input) && isTty(terminal.output);
+    context.shared.hasPrompt = this.#isInteractive;
     this.#host = {
       run: async (verb, own, action) => {
         const run = { verb, flags: { ...flags, ...own }, terminal, shared: context.shared };
@@ -49,12 +53,18 @@ export class Shell {
       if (END_WORDS.includes(line.trim())) break;
       await this.#runLine(line);
       if (this.#code !== EXIT.ok) this.#failedCode = this.#code;
+      if (this.#signal.aborted) return EXIT.interrupted;
     }
+    this.#signal.throwIfAborted();
     return this.#isInteractive ? EXIT.ok : this.#failedCode;
   }
 
   async *#pipedLines(): AsyncGenerator<string, void, undefined> {
-    const lines = createInterface({ input: this.#context.terminal.input, terminal: false });
+    const lines = createInterface({
+      input: this.#context.terminal.input,
+      terminal: false,
+      signal: this.#signal,
+    });
     try {
       yield* lines;
     } finally {
@@ -87,6 +97,7 @@ export class Shell {
         historySize: SHELL_HISTORY_LINES,
         removeHistoryDuplicates: true,
         completer: (line: string) => this.#completeIn(editor, line),
+        signal: this.#signal,
       });
       editor.on("history", (kept) => {
         history = [...kept];

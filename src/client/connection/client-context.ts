@@ -29,6 +29,8 @@ export interface SharedParts {
   readonly routes?: RouteCache | undefined;
   /** Aborts the command that runs; in a shell each command has its own signal. */
   signal: AbortSignal;
+  /** True in a shell on a terminal: Ctrl-C ends the verb that runs, and not the shell. */
+  hasPrompt?: boolean;
   /** True while a Tab is answered: notes would stand in the line that is being typed. */
   isQuiet?: boolean;
 }

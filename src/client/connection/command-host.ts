@@ -55,7 +55,10 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
   const controller = new AbortController();
   // Each of many transfers adds a listener.
   setMaxListeners(0, controller.signal);
-  const onSignal = (): void => {
+  const outer = shared.signal;
+  const isVerbOfShell = shared.hasPrompt === true;
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (name === "SIGINT" && shared.hasPrompt === true && !isVerbOfShell) return;
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
     controller.abort(new ClientError("CANCELLED", "interrupted"));
   };
@@ -70,6 +73,7 @@ export async function runAction(run: ActionRun, action: Action): Promise<number>
     report(verb, failure, terminal, flags);
     return exitCodeOf(failure);
   } finally {
+    shared.signal = outer;
     for (const signal of END_SIGNALS) process.off(signal, onSignal);
   }
 }

@@ -6,17 +6,30 @@ import { PASTE_MAX_LENGTH } from "./limits.ts";
 import { isTty, type Terminal } from "./terminal.ts";
 import { terminalText } from "./terminal-text.ts";
 
-/** Asks on standard error and reads one line. Rejects with the signal's reason when it is aborted. */
+/**
+ * Asks on standard error and reads one line, an empty one after Ctrl-D. Rejects with the signal's reason when it is
+ * aborted, and with CANCELLED after Ctrl-C.
+ */
 export async function ask(terminal: Terminal, question: string, signal: AbortSignal): Promise<string> {
-  const lines = createInterface({ input: terminal.input, output: terminal.error });
-  try {
-    return await lines.question(terminalText(question), { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    lines.close();
-  }
+  const lines = createInterface({ input: terminal.input, output: terminal.error, signal });
+  let isInterrupted = false;
+  const line = await new Promise<string | undefined>((resolve) => {
+    lines.once("line", resolve);
+    lines.once("close", () => resolve(undefined));
+    // An editor reads keys: Ctrl-C is no signal there.
+    lines.once("SIGINT", () => {
+      isInterrupted = true;
+      lines.close();
+    });
+    lines.setPrompt(terminalText(question));
+    lines.prompt();
+  });
+  lines.close();
+  if (line !== undefined) return line;
+  terminal.error.write("\n");
+  signal.throwIfAborted();
+  if (isInterrupted) throw new ClientError("CANCELLED", "interrupted");
+  return "";
 }
 
 /** Asks on standard error and reads one line, from a pipe too; an empty one where the input has ended. */
