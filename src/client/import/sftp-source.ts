@@ -1,7 +1,7 @@
 // An SFTP server as the source of an import, reached by this machine's own ssh, with its keys and known hosts.
 import { type ChildProcess, spawn } from "node:child_process";
 import { ClientError } from "#client/terminal/client-error.ts";
-import type { SourceState } from "#client/transfer/local-source.ts";
+import { type SourceState, toldTimeMs } from "#client/transfer/local-source.ts";
 import { chunked } from "./chunked.ts";
 import {
   type ImportEntry,
@@ -158,7 +158,8 @@ function factsOf({
   sizeBytes,
   mtimeSeconds,
 }: SftpAttributes): Pick<ImportFile, "sizeBytes" | "mtimeMs" | "version"> {
-  return { sizeBytes: sizeBytes ?? 0, mtimeMs: (mtimeSeconds ?? 0) * 1_000, version: "" };
+  const mtimeMs = mtimeSeconds === undefined ? 0 : toldTimeMs(mtimeSeconds * 1_000);
+  return { sizeBytes: sizeBytes ?? 0, mtimeMs, version: "" };
 }
 
 function textOf(name: Buffer): string | undefined {

@@ -1,5 +1,6 @@
 // Reads the answer to a PROPFIND as it comes: addresses, kinds, sizes, times, etags.
 import { SaxesParser } from "saxes";
+import { toldTimeMs } from "#client/transfer/local-source.ts";
 
 /** One resource of an answer. */
 export interface DavResource {
@@ -100,7 +101,7 @@ export class DavListing {
       href: this.#href,
       isFolder: this.#kept.has("collection"),
       sizeBytes: Number.isSafeInteger(size) && size >= 0 ? size : 0,
-      mtimeMs: Number.isFinite(time) ? time : 0,
+      mtimeMs: Number.isFinite(time) ? toldTimeMs(time) : 0,
       etag: this.#kept.get("getetag") ?? "",
     });
   }
