@@ -45,6 +45,15 @@ test("every refusal says in one sentence what happened and in another what to do
   }
 });
 
+test("a path with a wildcard that is not there says that none is expanded", () => {
+  const local = (path: string): unknown =>
+    localFailure(Object.assign(new Error("x"), { code: "ENOENT", syscall: "open" }), path);
+  const todo = /^Grove does not expand wildcards/;
+  assert.match(explain(new GroveError("NO_SUCH_PATH", "/a*: no such file or directory")).todo, todo);
+  assert.match(explain(local("photos/*.jpg")).todo, todo);
+  assert.equal(explain(local("photos/a.jpg")).todo, "Check the path.");
+});
+
 test("a root that is moving, a server that stops, and maintenance are told apart (D27)", () => {
   const told = (metadata: Record<string, string>): string =>
     explain(new GroveError("NODE_DRAINING", "new users wait", { metadata })).what;

@@ -24,6 +24,12 @@ interface Refusal {
   readonly metadata: ErrorMetadata;
 }
 
+/** What to do about a missing path with a wildcard; undefined without one. */
+function wildcardHint(text: string): string | undefined {
+  if (!/[*?]/.test(text)) return undefined;
+  return "Grove does not expand wildcards such as '*': name each file, or the folder that they are in.";
+}
+
 type Explain = (refusal: Refusal) => Explanation;
 
 const SIGN_IN = "Sign in again: grove login";
@@ -114,7 +120,10 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   NOT_SHARED: explainNotShared,
   NOT_ADMIN: quoted("Ask an administrator of the cluster."),
   USER_DISABLED: explainDisabled,
-  NO_SUCH_PATH: told("'grove ls' shows what is there."),
+  NO_SUCH_PATH: ({ message }) => ({
+    what: sentence(message),
+    todo: wildcardHint(message) ?? "'grove ls' shows what is there.",
+  }),
   PATH_EXISTS: told("Choose another name, or remove what is there first."),
   NOT_EMPTY: told("Add -r to delete a folder with all that is in it."),
   IS_DIRECTORY: told("Name a file; 'grove put' and 'grove get' move whole folders."),
@@ -267,7 +276,8 @@ export function explain(error: unknown): Explanation {
   if (error instanceof GroveError) return EXPLAIN_REFUSAL[error.code](error);
   if (error instanceof ClientError) {
     const what = sentence(error.message, error.about !== undefined);
-    return { what, todo: error.todo ?? EXPLAIN_CLIENT_ERROR[error.code] };
+    const wildcard = error.code === "LOCAL_NOT_FOUND" ? wildcardHint(error.about ?? "") : undefined;
+    return { what, todo: error.todo ?? wildcard ?? EXPLAIN_CLIENT_ERROR[error.code] };
   }
   const message = error instanceof Error ? error.message : String(error);
   return { what: sentence(message.split("\n", 1)[0] ?? ""), todo: "" };
