@@ -1,7 +1,7 @@
 // Tests that a FileServer of the shared engine finds lost objects and wrong counters by itself, and tells of them.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { rm, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemClock } from "#base/clock.ts";
@@ -13,7 +13,7 @@ import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { enginePlaces } from "#testing/engine-places.ts";
 import { until } from "#testing/until.ts";
 import { signIn, startMixedCluster } from "./mixed-cluster.ts";
-import { grove } from "./processes.ts";
+import { freePlace, grove } from "./processes.ts";
 
 const places = enginePlaces();
 const { skip } = places;
@@ -64,4 +64,13 @@ test("a lost object and a wrong counter are found without a read, told in /metri
   assert.match(stdout, new RegExp(`chunk ${lost} has no object`));
   assert.match(stdout, /live bytes/);
   assert.doesNotMatch(stdout, /-repair/, "nothing is repaired there");
+
+  // A folder of another cluster, which names this engine by mistake.
+  const foreign = join(folder, "foreign");
+  await mkdir(foreign, { mode: 0o700 });
+  await writeFile(join(foreign, "cluster_id"), "another\n");
+  const words = ["fileserver", "-id", "f1", "-data", foreign, "-listen", (await freePlace()).address];
+  const refused = await grove([...words, "-metaserver", cluster.address, "-mock", ...flags]);
+  assert.notEqual(refused.code, 0);
+  assert.match(refused.stderr, /database belongs to the cluster .*, and this node is of another/);
 });

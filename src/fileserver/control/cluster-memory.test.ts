@@ -1,6 +1,6 @@
 // A data folder's cluster id is kept, never replaced, and survives a crash without leftovers (D19, A-10).
 import assert from "node:assert/strict";
-import { cp, readdir, writeFile } from "node:fs/promises";
+import { cp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isGroveError } from "#base/errors.ts";
@@ -20,6 +20,10 @@ test("the cluster's id is remembered, and what a crash left of writing it is swe
   await assert.rejects(second.remember("../x"), (error) => isGroveError(error, "BAD_ARGUMENT"));
   await writeFile(join(folder, "cluster_id"), "two words\n");
   await assert.rejects(openClusterMemory(folder), (error) => isGroveError(error, "CORRUPT"));
+  await rm(join(folder, "cluster_id"));
+  const refused = await openClusterMemory(folder, (clusterId) => Promise.reject(new Error(clusterId)));
+  await assert.rejects(refused.remember("01ARZ3NDEKTSV4RRFFQ69G5FAV"), /01ARZ3NDEKTSV4RRFFQ69G5FAV/);
+  assert.equal((await openClusterMemory(folder)).clusterId, "");
 });
 
 test("the process that registered last is remembered beside it, and what is no process is none", async () => {

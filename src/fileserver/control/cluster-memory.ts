@@ -10,8 +10,14 @@ import { readRestoredFrom } from "./restored-from.ts";
 const PROCESS_FILE = "last_process";
 const FORM = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Reads the folder's cluster id, empty before the first join. Throws CORRUPT for an invalid file. */
-export async function openClusterMemory(dataFolder: string): Promise<ClusterMemory> {
+/**
+ * Reads the folder's cluster id, empty before the first join; `joined` hears of that before it is kept. Throws CORRUPT
+ * for an invalid file.
+ */
+export async function openClusterMemory(
+  dataFolder: string,
+  joined: (clusterId: string) => Promise<void> = () => Promise.resolve(),
+): Promise<ClusterMemory> {
   const idFile = await openClusterIdFile(dataFolder);
   const processPath = join(dataFolder, PROCESS_FILE);
   await removeLeftovers(processPath);
@@ -32,7 +38,10 @@ export async function openClusterMemory(dataFolder: string): Promise<ClusterMemo
       await writeFileAtomic(processPath, `${instanceId} ${folderNumber}\n`);
       lastProcess = instanceId;
     },
-    remember: (joined) => idFile.remember(joined),
+    async remember(clusterId): Promise<void> {
+      await joined(clusterId);
+      await idFile.remember(clusterId);
+    },
   };
 }
 

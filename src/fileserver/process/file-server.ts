@@ -367,7 +367,7 @@ async function startLink(
       reserveBytes: options.reserveBytes,
       onEngine: options.engine !== undefined,
     },
-    cluster: await openClusterMemory(options.dataFolder),
+    cluster: await openClusterMemory(options.dataFolder, parts.joined),
     shares: new ShareReplicator({ client, fsId: options.id, storage, clock, log }),
     rootCount: () => service.usage.count,
     diskSpace: parts.diskSpace,

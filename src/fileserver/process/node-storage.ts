@@ -9,6 +9,7 @@ import type { RemovedUserReaper } from "#fileserver/operations/removed-user-reap
 import type { RootUsage } from "#fileserver/operations/root-usage.ts";
 import { DEFAULT_SERVICE_LIMITS, type ServiceLimits } from "#fileserver/operations/service-limits.ts";
 import { QuotaStore, type QuotaStoreDeps } from "#quota/quota-store.ts";
+import { readClusterId } from "#security/authority/cluster-id-file.ts";
 import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
 import type { Storage } from "#storage/contract/storage.ts";
 import type { EngineRows } from "#storage/engine/engine-rows.ts";
@@ -20,6 +21,7 @@ import type { EngineReadings } from "#telemetry/engine-metrics.ts";
 /** The settings that say where content is kept. */
 export interface NodeStorageOptions {
   readonly dataFolder: string;
+  readonly metaservers: readonly string[];
   readonly engine?: EngineSettings | undefined;
   readonly listen: HostPort;
   readonly advertise: string | undefined;
@@ -45,6 +47,8 @@ export interface NodeStorage {
   readonly ended: Promise<void> | undefined;
   /** What /metrics shows of the shared engine; undefined on a node's own disks. */
   readonly engine: (() => EngineReadings) | undefined;
+  /** Says which cluster the node has joined. Throws CLUSTER_MISMATCH for an engine of another one. */
+  readonly joined: (clusterId: string) => Promise<void>;
   /** Keeps what is known of roots true while they come and go; `moved` tells the MetaServer. */
   follow(service: RootFollowers, moved: () => void): void;
 }
@@ -74,6 +78,7 @@ export async function openNodeStorage(
       freeBytes: () => diskSpace().freeBytes,
       ended: undefined,
       engine: undefined,
+      joined: () => Promise.resolve(),
       follow: () => undefined,
     };
   } catch (error) {
@@ -111,6 +116,8 @@ async function openShared(
     fraction: systemFraction,
     logger: log,
     leaseMs: engine.leaseMs,
+    clusterId:
+      options.metaservers.length === 0 ? undefined : ((await readClusterId(options.dataFolder)) ?? ""),
   });
   database.rows = opened.rows;
   const { storage } = opened;
@@ -124,6 +131,7 @@ async function openShared(
       freeBytes: () => BOUNDLESS_BYTES,
       ended: ended.promise,
       engine: opened.readings,
+      joined: opened.joined,
       follow: (service, moved) => followRoots(storage, service, moved),
     };
   } catch (error) {

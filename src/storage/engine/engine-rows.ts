@@ -1,10 +1,11 @@
 // Rows of the object store's side in PostgreSQL: blocks of names, chunks without a file, quotas.
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import type { ListedChunk, ListedChunks } from "#storage/object-store/bucket-list.ts";
 import type { ChunkBlock, ChunkBlocks, EndedBlock, EndedSelect } from "#storage/object-store/chunk-blocks.ts";
 import type { DroppedChunk, DroppedChunks } from "#storage/object-store/dropped-chunks.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
+import { unavailable } from "#storage/shared/writer-refusals.ts";
 
 /** A user's own quota and inode limit; undefined where the default holds. */
 export interface StoredQuota {
@@ -124,6 +125,13 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
     return row?.["hasChunks"] === true;
   }
 
+  /** Keeps a cluster where there is none yet; the one that is kept. */
+  async keepCluster(id: string): Promise<string> {
+    await this.#ask("INSERT INTO engine_cluster (id) VALUES ($1) ON CONFLICT DO NOTHING", [id]);
+    const [row] = await this.#ask("SELECT id FROM engine_cluster", []);
+    return row === undefined ? id : String(row["id"]);
+  }
+
   /** What tells this database from its copies. */
   async incarnation(): Promise<string> {
     const [row] = await this.#ask("SELECT incarnation FROM identity", []);
@@ -161,8 +169,11 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
   }
 
   #ask(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
-    return this.#line.run(
-      async (client) => (await client.query(text, [...values])).rows as Record<string, unknown>[],
-    );
+    return this.#line
+      .run(async (client) => (await client.query(text, [...values])).rows as Record<string, unknown>[])
+      .catch((error: unknown) => {
+        // A call that needs it is made again; an upload takes any other error for a broken disk.
+        throw isGroveError(error) ? error : unavailable(error);
+      });
   }
 }

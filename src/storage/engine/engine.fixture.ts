@@ -46,6 +46,7 @@ export async function openEngine(
     readonly name?: string;
     readonly directory?: string;
     readonly leaseMs?: number;
+    readonly clusterId?: string;
     readonly logger?: Logger;
     readonly takeQuotas?: (usernames: readonly string[], kept: readonly StoredQuota[]) => Promise<void>;
   } = {},
@@ -64,6 +65,7 @@ export async function openEngine(
     fraction: systemFraction,
     logger: options.logger ?? silentLogger,
     leaseMs: options.leaseMs,
+    clusterId: options.clusterId,
   });
   t.after(() => engine.storage.close());
   return { ...engine, directory };

@@ -302,3 +302,24 @@ test("a root that cannot be brought in keeps no other one from being served, and
     ["gained bob", "gained ada"],
   );
 });
+
+test("nothing is taken while it is not certain that it may be", { skip, timeout: 60_000 }, async (t) => {
+  const database = await makeSharedDatabase(t, server);
+  const client = await database.connect();
+  await joinInstances(client, "one", "a:1");
+  await client.query("SELECT make_root('ada', 'ada', 'one', 5)");
+  await endInstance(client, "one");
+  let mayTake = false;
+  const connect = (): Promise<pg.Client> => connectShared(database.address);
+  const roots = makeRoots(t, { connect, mayTake: () => mayTake, leaseMs: 60_000 });
+  await roots.start();
+  const look = async (): Promise<number> => {
+    roots.lookAround();
+    // Comes behind the look.
+    await roots.renamed();
+    return roots.count;
+  };
+  assert.equal(await look(), 0);
+  mayTake = true;
+  assert.equal(await look(), 1);
+});

@@ -62,6 +62,8 @@ export interface HeldRootsDeps {
     readonly gained: readonly OwnRoot[];
     readonly lost: readonly OwnRoot[];
   }) => void;
+  /** False while it is not certain that other processes' roots may be taken; always true by default. */
+  readonly mayTake?: () => boolean;
   /** Called once: the process may neither read nor write any more. */
   readonly ended: (reason: string) => void;
   readonly leaseMs?: number | undefined;
@@ -206,7 +208,7 @@ export class HeldRoots {
 
   /** Looks for processes that have ended, and takes their roots. Never throws. */
   lookAround(): void {
-    if (this.#taking !== undefined || this.#isStopped) return;
+    if (this.#taking !== undefined || this.#isStopped || this.#deps.mayTake?.() === false) return;
     this.#taking = this.#look()
       .catch((error: unknown) => {
         this.#deps.logger.warn("engine.take_over_failed", { error: errorText(error) });

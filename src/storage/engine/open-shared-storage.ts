@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type pg from "pg";
 import type { Clock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
 import { ulid } from "#base/ulid.ts";
@@ -19,11 +20,13 @@ import { SharedLine } from "#storage/shared/shared-line.ts";
 import { makeSharedTables } from "#storage/shared/shared-schema.ts";
 import { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { clearRenamedRoots } from "#storage/shared/user-rename-rows.ts";
+import { unavailable } from "#storage/shared/writer-refusals.ts";
 import { DamageList } from "./damage-list.ts";
 import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
 import type { Departures } from "./departures.ts";
+import { EngineCluster } from "./engine-cluster.ts";
 import { EngineRows, type StoredQuota } from "./engine-rows.ts";
-import { HeldRoots } from "./held-roots.ts";
+import { HeldRoots, type OwnRoot } from "./held-roots.ts";
 import { openMoves } from "./open-moves.ts";
 import { DETACHING_ROOTS, type DetachingRoot, PurgeTurns } from "./purge-turns.ts";
 import { RemovalPasses } from "./removal-passes.ts";
@@ -60,6 +63,8 @@ export interface OpenSharedStorageOptions {
   readonly fraction: () => number;
   readonly logger: Logger;
   readonly leaseMs?: number | undefined;
+  /** The node's cluster; empty before it has registered for the first time, undefined without a MetaServer. */
+  readonly clusterId?: string | undefined;
 }
 
 /** The engine, open. */
@@ -68,6 +73,8 @@ export interface OpenedEngine {
   readonly rows: EngineRows;
   readonly store: ObjectStore;
   readonly passes: RemovalPasses;
+  /** Says which cluster the node has joined. Throws CLUSTER_MISMATCH, and ends all changes, for another one's engine. */
+  readonly joined: (clusterId: string) => Promise<void>;
   /** How it goes, for /metrics. */
   readonly readings: () => EngineFigures;
 }
@@ -83,7 +90,7 @@ export interface EngineFigures {
 
 /**
  * Begins a lease, takes the roots of the process before, and serves them. Throws STORE_UNAVAILABLE or what pg
- * throws when the database does not answer, and BAD_ARGUMENT for a bucket that must not be used.
+ * throws when the database does not answer, BAD_ARGUMENT for a bucket that must not be used, and CLUSTER_MISMATCH.
  */
 export async function openSharedStorage(options: OpenSharedStorageOptions): Promise<OpenedEngine> {
   await using undo = new AsyncDisposableStack();
@@ -132,14 +139,7 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     folder: folder.cacheFolder,
     clock,
     logger,
-    makeRoot: async ({ owner, rootId }) => {
-      await base.takeQuotas([owner]);
-      const nowMs = Math.trunc(clock.wallMs());
-      const { number, instance, epoch } = await base.line.run((client) =>
-        makeRoot(client, { owner, rootId, instance: folder.instance, nowMs }),
-      );
-      return { owner, rootId, number, epoch, isHere: instance === folder.instance };
-    },
+    makeRoot: (root) => newRoot(root, { base, instance: folder.instance, clock }),
     isHolder: (number) => base.line.run((client) => isHolder(client, folder.instance, number)),
     close: () => closers.disposeAsync(),
   });
@@ -151,7 +151,27 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
     takenOverTotal: roots.takenOverTotal,
     storeRetriesTotal: store.requests.retriesTotal,
   });
-  return { storage, rows, store, passes, readings };
+  const joined = (clusterId: string): Promise<void> =>
+    base.cluster.join(clusterId).catch((error: unknown) => {
+      if (isGroveError(error, "CLUSTER_MISMATCH")) storage.fail(error.message);
+      throw error;
+    });
+  return { storage, rows, store, passes, joined, readings };
+}
+
+/** Makes a root that this process holds, unless it is there already. */
+async function newRoot(
+  { owner, rootId }: { owner: string; rootId: string },
+  { base, instance, clock }: { base: Places; instance: string; clock: Clock },
+): Promise<OwnRoot & { isHere: boolean }> {
+  await base.takeQuotas([owner]);
+  const root = { owner, rootId, instance, nowMs: Math.trunc(clock.wallMs()) };
+  const made = await base.line
+    .run((client) => makeRoot(client, root))
+    .catch((error: unknown) => {
+      throw isGroveError(error) ? error : unavailable(error);
+    });
+  return { owner, rootId, number: made.number, epoch: made.epoch, isHere: made.instance === instance };
 }
 
 /** The database and the bucket, both checked. */
@@ -162,6 +182,7 @@ interface Places {
   readonly rows: EngineRows;
   readonly store: ObjectStore;
   readonly incarnation: string;
+  readonly cluster: EngineCluster;
   readonly takeQuotas: (owners: string[]) => Promise<void>;
 }
 
@@ -182,6 +203,7 @@ async function openPlaces(
   maker.close();
   const line = lineOf(ANSWER_MS);
   const rows = new EngineRows(line);
+  const cluster = await EngineCluster.open(rows, options.clusterId);
   const store = await ObjectStore.open({
     ...options,
     settings: options.store,
@@ -194,7 +216,7 @@ async function openPlaces(
   await store.marker.own(incarnation, await rows.hasChunks());
   const takeQuotas = async (owners: string[]): Promise<void> =>
     options.takeQuotas(owners, await rows.quotas(owners));
-  return { connect, lineOf, line, rows, store, incarnation, takeQuotas };
+  return { connect, lineOf, line, rows, store, incarnation, cluster, takeQuotas };
 }
 
 /** The cached rows and their writer, under the process's lease. */
@@ -256,6 +278,7 @@ async function openRows(
     instance: folder.instance,
     before: folder.before,
     line,
+    mayTake: () => places.cluster.mayTake,
     leaseLine: lineOf(leaseMs * RENEW_ANSWER_PART),
     taking: async (taken) => {
       await places.takeQuotas(taken.map(({ owner }) => owner));

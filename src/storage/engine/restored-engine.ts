@@ -16,6 +16,9 @@ export async function beginAnew(client: pg.ClientBase): Promise<void> {
      UPDATE holding SET epoch = epoch + ${EPOCHS_AHEAD}, prior_epoch = epoch, prior_group = last_group, last_group = '',
        taken_at = clock_timestamp()`,
   );
+  // A copy may be for another cluster: the next server that registers says whose it is.
+  const made = await client.query(`SELECT to_regclass('engine_cluster') IS NOT NULL AS "isMade"`);
+  if ((made.rows[0] as { isMade: boolean }).isMade) await client.query("DELETE FROM engine_cluster");
   // Objects of after the moment stay for the window of recovery: the database may be restored to a later one.
   await client.query(
     "UPDATE chunk_block SET is_swept_once = TRUE, closed_at = clock_timestamp() WHERE NOT is_swept_once",

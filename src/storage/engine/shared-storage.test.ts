@@ -247,3 +247,30 @@ test(
     assert.equal((await readAll(storage, (await inodeAt(storage, ADA, "old")).id)).toString(), "new");
   },
 );
+
+test("without the database, uploads, new roots and quotas are refused in words after which clients try again", {
+  skip,
+  timeout: 60_000,
+}, async (t) => {
+  const { storage, rows } = await openEngine(t, await enginePlace(places));
+  const { directoryId } = await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
+  const other = storage.createRoot({ owner: ADA, rootId: "02ROOT" });
+  await assert.rejects(other, refusal("PATH_EXISTS"));
+  const bytes = patterned(100_000);
+  await places.database.stop("immediate");
+  t.after(() => places.database.start());
+  for (const call of [
+    () => upload(storage, ADA, directoryId, "large", bytes),
+    () => storage.createRoot({ owner: BOB, rootId: "02ROOT" }),
+    () => rows.setQuota(ADA, 5n, undefined),
+  ]) {
+    await assert.rejects(call, refusal("STORE_UNAVAILABLE"));
+  }
+  await places.database.start();
+  await until(() =>
+    upload(storage, ADA, directoryId, "large", bytes).then(
+      () => true,
+      () => false,
+    ),
+  );
+});

@@ -1,5 +1,6 @@
 // The leases in PostgreSQL: processes with their numbers, and the take-over of roots from those that ended.
 import type pg from "pg";
+import { GroveError } from "#base/errors.ts";
 import { SHARED_LEASE_MS } from "./lease-holder.ts";
 import type { SeenInstance } from "./lease-watch.ts";
 
@@ -146,7 +147,13 @@ export async function ownersOf(
   return rows as { number: number; owner: string; rootId: string }[];
 }
 
-/** Makes a user's root, or finds the one with this id, and tells who holds it. */
+/** SQLSTATE of a second root of one owner, or of one id. */
+const TWICE = "23505";
+
+/**
+ * Makes a user's root, or finds the one with this id, and tells who holds it. Throws PATH_EXISTS for a user with
+ * another root.
+ */
 export async function makeRoot(
   client: pg.ClientBase,
   root: {
@@ -157,12 +164,13 @@ export async function makeRoot(
   },
 ): Promise<{ number: number; instance: string; epoch: number }> {
   const { owner, rootId, instance, nowMs } = root;
-  const made = await client.query("SELECT make_root($1, $2, $3, $4) AS number", [
-    owner,
-    rootId,
-    instance,
-    nowMs,
-  ]);
+  const made = await client
+    .query("SELECT make_root($1, $2, $3, $4) AS number", [owner, rootId, instance, nowMs])
+    .catch((error: unknown) => {
+      if ((error as { code?: unknown }).code !== TWICE) throw error;
+      const text = "this user's root, or a root with this id, is in the shared engine already";
+      throw new GroveError("PATH_EXISTS", text);
+    });
   const { number } = made.rows[0] as { number: number };
   const { rows } = await client.query("SELECT instance, epoch FROM holding WHERE root_number = $1", [number]);
   return { number, ...(rows[0] as { instance: string; epoch: number }) };

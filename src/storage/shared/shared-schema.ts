@@ -191,6 +191,14 @@ const MAKE_LINKS = `
   CREATE INDEX inode_damaged ON inode (id) WHERE (flags & ${FLAG_DAMAGED}) <> 0;
 `;
 
+/** The one cluster whose servers use these tables. */
+const MAKE_CLUSTER = `
+  CREATE TABLE engine_cluster (
+    is_only BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (is_only),
+    id TEXT COLLATE "C" NOT NULL
+  );
+`;
+
 /** Forms of functions that came later, each beside the one before: name, and number of parameters. */
 const LATER_FUNCTIONS = [
   ["commit_rows", 9, `${NOTE_DEPARTURES} ${COMMIT_ROWS}`],
@@ -226,6 +234,7 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     await add("link", `${MAKE_LINKS} ${MAKE_ARRIVALS} ${MAKE_DEPARTURES}`);
     await add("renamed_user", MAKE_RENAMES);
     await add("arrival_epoch", ARRIVAL_EPOCHS);
+    await add("engine_cluster", MAKE_CLUSTER);
     for (const [called, parameters, statement] of LATER_FUNCTIONS) {
       const known =
         "SELECT 1 FROM pg_proc WHERE proname = $2 AND pronargs = $3 AND pronamespace = $1::regnamespace";
