@@ -1,6 +1,7 @@
 // Tests which blocks the read cache keeps: the most recently used within its bytes, over restarts as well.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
 import { BLOCK_BYTES } from "#base/limits.ts";
@@ -76,4 +77,19 @@ test("a cache that ends writes nothing more", async (context) => {
   await cache.close();
   assert.equal(await write, false);
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test("a folder that is removed in use is made again, and without its parent nothing is cached", async (context) => {
+  const parent = join(temporaryDirectory(context), "parent");
+  const folder = join(parent, "cache");
+  const clock = new ManualClock();
+  const cache = await openIn(context, folder, clock);
+  assert.equal(await cache.write(A, 0, block(1)), true);
+  rmSync(folder, { recursive: true });
+  clock.advance(1_000);
+  assert.equal(await cache.write(B, 0, block(2)), true);
+  assert.ok((await cache.read(B, 0, BLOCK_BYTES))?.equals(block(2)));
+  rmSync(parent, { recursive: true });
+  clock.advance(1_000);
+  assert.equal(await cache.write(C, 0, block(3)), false);
 });

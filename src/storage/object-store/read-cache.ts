@@ -113,7 +113,7 @@ export class ReadCache {
   async write(name: string, block: number, bytes: Buffer): Promise<boolean> {
     if (this.#isClosed || !NAME.test(name)) return false;
     const promised = bytes.length + HEADER_BYTES;
-    if (!(await this.#makeRoom(promised))) return false;
+    if (!(await this.#makeRoom(promised).catch((error: unknown) => this.#failed(error)))) return false;
     if (this.#isClosed) {
       this.#promised -= promised;
       return false;
@@ -124,9 +124,8 @@ export class ReadCache {
     try {
       return await write;
     } catch (error) {
-      this.#deps.logger.debug("store.cache_write_failed", { error: errorText(error) });
       await this.drop(name);
-      return false;
+      return this.#failed(error);
     } finally {
       this.#promised -= promised;
       if (entry.writing === write) entry.writing = undefined;
@@ -149,6 +148,11 @@ export class ReadCache {
     this.#isClosed = true;
     await Promise.allSettled([...this.#entries.values()].map(async ({ writing }) => writing));
     for (const entry of this.#entries.values()) this.#close(entry);
+  }
+
+  #failed(error: unknown): false {
+    this.#deps.logger.debug("store.cache_write_failed", { error: errorText(error) });
+    return false;
   }
 
   async #write(name: string, entry: Entry, block: number, bytes: Buffer): Promise<boolean> {
@@ -249,6 +253,8 @@ export class ReadCache {
     if (nowMs - this.#lookedMs < SPACE_LOOK_MS) return;
     this.#lookedMs = nowMs;
     const { folder, freeBytes } = this.#deps;
+    // It may have been removed in use; where its parent is gone too, nothing is cached.
+    await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
     this.#free =
       freeBytes === undefined
         ? await statfs(folder, { bigint: true }).then(({ bavail, bsize }) => bavail * bsize)
