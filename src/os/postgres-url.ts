@@ -22,6 +22,8 @@ export interface PostgresSettings {
   readonly database: string;
   /** The URL's password; another source is read at each connection, so that it may change. */
   readonly password: string | undefined;
+  /** Looks for the URL's password anew, where it may have changed. */
+  readonly newPassword?: () => Promise<string | undefined>;
   readonly sslMode: SslMode;
   /** Files of PEM. */
   readonly sslFiles: { readonly ca?: string; readonly cert?: string; readonly key?: string };
@@ -138,7 +140,8 @@ export async function findPassword(
   at: PostgresHost,
   env: Environment,
 ): Promise<string> {
-  if (settings.password !== undefined) return settings.password;
+  const given = settings.newPassword === undefined ? settings.password : await settings.newPassword();
+  if (given !== undefined) return given;
   const own = env["PGPASSWORD"];
   if (own !== undefined && own !== "") return own;
   const path = env["PGPASSFILE"] ?? join(homedir(), ".pgpass");

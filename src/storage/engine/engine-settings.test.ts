@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { sharedAddresses } from "#storage/shared/shared-connection.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { engineSettings } from "./engine-settings.ts";
 
@@ -32,6 +33,21 @@ test("a password is taken from a private file alone, and never shown", async () 
   await assert.rejects(engineSettings({ engine: URL, engineFile, store: STORE }, {}), /not both/);
   await chmod(engineFile, 0o644);
   await assert.rejects(engineSettings({ engineFile, store: STORE }, {}), /others may read/);
+});
+
+test("a new connection takes the password that the file has by then", async () => {
+  const engineFile = join(scratchFolder("grove-engine-"), "url");
+  const write = (text: string): Promise<void> => writeFile(engineFile, `${text}\n`, { mode: 0o600 });
+  await write("postgres://grove:first@db.example.net/grove");
+  const settings = await engineSettings({ engineFile, store: STORE }, {});
+  assert.ok(settings !== undefined);
+  const [address] = sharedAddresses(settings.database, {});
+  const password = address?.config.password as () => Promise<string>;
+  assert.equal(await password(), "first");
+  await write("postgres://grove:second@db.example.net/grove");
+  assert.equal(await password(), "second");
+  await write("half of a");
+  assert.equal(await password(), "second");
 });
 
 test("a lease of another length is taken in seconds", async () => {

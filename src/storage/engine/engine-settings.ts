@@ -38,7 +38,25 @@ export async function engineSettings(
   if (url === undefined || store === undefined) throw bad("-engine and -store belong together");
   if (!isPostgresUrl(url)) throw bad("the engine is postgres://USER@HOST/DATABASE");
   const lease = engineLease === undefined ? {} : { leaseMs: engineLease * 1_000 };
-  return { database: parsePostgresUrl(url, env), store: storeSettings(store), ...lease };
+  const database = parsePostgresUrl(url, env);
+  const renewed = engineFile === undefined ? {} : { newPassword: passwordOf(engineFile, database, env) };
+  return { database: { ...database, ...renewed }, store: storeSettings(store), ...lease };
+}
+
+/** The file's password as it is by now; one that was broken or removed later leaves the last password in use. */
+function passwordOf(
+  file: string,
+  { password }: PostgresSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): NonNullable<PostgresSettings["newPassword"]> {
+  let known = password;
+  return async () => {
+    const found = await readUrl(file)
+      .then((url) => parsePostgresUrl(url, env).password)
+      .catch(() => known);
+    known = found;
+    return found;
+  };
 }
 
 async function readUrl(path: string): Promise<string> {
