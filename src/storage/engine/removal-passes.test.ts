@@ -52,6 +52,40 @@ test("chunks without a file go after the window of recovery, and those of files 
   assert.ok((await readAll(storage, (await inodeAt(storage, ADA, "kept")).id)).equals(kept));
 });
 
+test(
+  "what was dropped before a jump of the database's clock stays until the window has passed",
+  LONG,
+  async (t) => {
+    const place = await enginePlace(places);
+    const engine = await openEngine(t, place);
+    const { storage, passes } = engine;
+    const { directoryId } = await storage.createRoot({ owner: ADA, rootId: "01ROOT" });
+    await upload(storage, ADA, directoryId, "removed", patterned(5_000_000, 2));
+    const removed = await inodeAt(storage, ADA, "removed");
+    await storage.remove({ ...BY_ADA, inodeId: removed.id, recursive: false });
+    const client = await connectShared(place.database);
+    t.after(() => client.end());
+    const set = (field: string, plus: number): Promise<unknown> =>
+      client.query(
+        `UPDATE removal_clock SET known = jsonb_set(known, '{${field}}', to_jsonb((known->>'${field}')::float8 + $1::float8))`,
+        [plus],
+      );
+    const days = 86_400_000;
+    await until(
+      async () => ((await client.query("SELECT * FROM garbage")).rowCount ?? 0) === 2,
+      "the end of the file's removal",
+    );
+    assert.deepEqual(await passes.run(), { removed: 0, kept: 0 });
+    // All that the database knew of its clock is eight days ago by now.
+    await client.query("UPDATE garbage SET dropped_at = dropped_at - interval '8 days'");
+    await set("seenMs", -8 * days);
+    assert.deepEqual(await passes.run(), { removed: 0, kept: 0 });
+    assert.deepEqual(await passes.run(), { removed: 0, kept: 0 });
+    await set("passedMs", 7 * days);
+    assert.deepEqual(await passes.run(), { removed: 2, kept: 0 });
+  },
+);
+
 test("what a process put and never committed goes with the blocks of its epoch", LONG, async (t) => {
   const place = await enginePlace(places);
   const first = await openEngine(t, place);

@@ -10,6 +10,7 @@ import {
 import type { ObjectStore } from "#storage/object-store/object-store.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
 import type { EngineRows } from "./engine-rows.ts";
+import { removalNowMs } from "./removal-clock.ts";
 
 /** Interval of the passes: twice as often as the shortest wait that they look at. */
 const PASS_MS = 1_800_000;
@@ -48,15 +49,11 @@ export class RemovalPasses {
   run(): Promise<RemovalCounts | undefined> {
     const { line, clock, logger } = this.#deps;
     return line.run(async (client) => {
-      const asked = await client.query(
-        `SELECT pg_try_advisory_lock($1) AS "isMine",
-           (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "nowMs"`,
-        [REMOVAL_LOCK],
-      );
-      const { isMine, nowMs } = asked.rows[0] as { isMine: boolean; nowMs: number };
-      if (!isMine) return undefined;
+      const asked = await client.query('SELECT pg_try_advisory_lock($1) AS "isMine"', [REMOVAL_LOCK]);
+      if (!(asked.rows[0] as { isMine: boolean }).isMine) return undefined;
       try {
         // Times of rows are the database's.
+        const nowMs = await removalNowMs(client, RECOVERY_WINDOW_MS);
         const counts = await this.#remove(nowMs - clock.wallMs());
         if (counts.removed > 0 || counts.kept > 0) logger.info("engine.removed", { ...counts });
         return counts;

@@ -199,6 +199,14 @@ const MAKE_CLUSTER = `
   );
 `;
 
+/** What passes that remove objects know of the database's clock. */
+const MAKE_REMOVAL_CLOCK = `
+  CREATE TABLE removal_clock (
+    is_only BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (is_only),
+    known JSONB NOT NULL
+  );
+`;
+
 /** Forms of functions that came later, each beside the one before: name, and number of parameters. */
 const LATER_FUNCTIONS = [
   ["commit_rows", 9, `${NOTE_DEPARTURES} ${COMMIT_ROWS}`],
@@ -235,6 +243,7 @@ export async function makeSharedTables(client: ClientBase, schema: string): Prom
     await add("renamed_user", MAKE_RENAMES);
     await add("arrival_epoch", ARRIVAL_EPOCHS);
     await add("engine_cluster", MAKE_CLUSTER);
+    await add("removal_clock", MAKE_REMOVAL_CLOCK);
     for (const [called, parameters, statement] of LATER_FUNCTIONS) {
       const known =
         "SELECT 1 FROM pg_proc WHERE proname = $2 AND pronargs = $3 AND pronamespace = $1::regnamespace";
