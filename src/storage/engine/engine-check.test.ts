@@ -169,3 +169,36 @@ test("a bucket without the chunks of its database is refused, until fsck is told
   await until(() => there.storage.roots().length === 1);
   await upload(there.storage, OWNER, directoryId, "large", bytes);
 });
+
+test("a lost object that was put back makes its file whole again after a restore, and no other file", {
+  skip,
+  timeout: 120_000,
+}, async (t) => {
+  const place = await enginePlace(places);
+  const { storage, store } = await openEngine(t, place);
+  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "root" });
+  const bytes = randomBytes(100_000);
+  for (const name of ["back", "lost"]) await upload(storage, OWNER, directoryId, name, bytes);
+  const client = await connectShared(place.database);
+  t.after(() => client.end());
+  const { rows } = await client.query("SELECT name FROM chunk ORDER BY id");
+  const keys = (rows as { name: string }[]).map(({ name }) => chunkKey(store.prefix, name));
+  assert.equal((await store.requests.deleteMany(keys)).size, 0);
+  for (const name of ["back", "lost"]) {
+    await assert.rejects(readAll(storage, (await inodeAt(storage, OWNER, name)).id), /do not match/);
+  }
+  const marked = async (): Promise<unknown[]> =>
+    (await client.query("SELECT name FROM inode WHERE (flags & 1) <> 0 ORDER BY name")).rows as unknown[];
+  await until(async () => (await marked()).length === 2, "both marks");
+  await store.requests.putNew(keys[0] ?? "", bytesBody([bytes], bytes.length), crc32(bytes));
+  await storage.close();
+
+  const bucket = storeSettings(place.storeUrl);
+  const check = { database: [place.database], bucket, clock: systemClock, fraction: systemFraction };
+  const { notes } = await checkEngine({ ...check, isRestored: true });
+  assert.match(notes.join("\n"), /whole again.*: 1 chunks, 1 files/);
+  assert.deepEqual(await marked(), [{ name: "lost" }]);
+  const next = await openEngine(t, place);
+  await until(() => next.storage.roots().length === 1);
+  assert.ok((await readAll(next.storage, (await inodeAt(next.storage, OWNER, "back")).id)).equals(bytes));
+});

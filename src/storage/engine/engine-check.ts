@@ -22,7 +22,7 @@ import { SharedLine } from "#storage/shared/shared-line.ts";
 import { SHARED_TABLES, type SharedTable } from "#storage/shared/shared-tables.ts";
 import { EngineRows } from "./engine-rows.ts";
 import { REMOVAL_LOCK } from "./removal-passes.ts";
-import { beginAnew, leaveToSweeps } from "./restored-engine.ts";
+import { beginAnew, clearMarks, leaveToSweeps } from "./restored-engine.ts";
 
 const ROWS_AT_ONCE = 5_000;
 /** A page of the comparison may wait for a busy database so long. */
@@ -51,12 +51,13 @@ export async function checkEngine(check: EngineCheck): Promise<StorageReport> {
   try {
     // The lock ends with the connection.
     if (check.bucket !== undefined) await requireNoRemoval(client);
-    if (check.isRestored === true && check.bucket !== undefined) {
-      await ownBucket(check, check.bucket, client);
-      await beginAnew(client);
-    }
+    const cleared =
+      check.isRestored === true && check.bucket !== undefined
+        ? await restore(check, check.bucket, client)
+        : [];
     const { dataId, unheld, outside } = await copyRows(client, db);
     const notes = [
+      ...cleared,
       ...leftOut(outside.arriving.length, "on the way here from other nodes, and not checked yet"),
     ];
     notes.push(
@@ -91,17 +92,21 @@ async function requireNoRemoval(client: pg.Client): Promise<void> {
   throw new GroveError("DATA_IN_USE", "chunks are being removed at this moment; try again in some minutes");
 }
 
-/** FileServers begin there from now on, whatever is left of its content. */
-async function ownBucket(
+/** FileServers begin there from now on, whatever is left of its content. What is whole again is said in words. */
+async function restore(
   { clock, fraction }: EngineCheck,
   settings: StoreSettings,
   client: pg.Client,
-): Promise<void> {
+): Promise<string[]> {
   const { rows } = await client.query("SELECT incarnation FROM identity");
   const requests = await openRequests({ settings, clock, fraction, logger: silentLogger });
   try {
     const { incarnation } = rows[0] as { incarnation: string };
     await new StoreMarker(requests, settings.prefix).own(incarnation, false);
+    await beginAnew(client);
+    const { chunks, files } = await clearMarks(client, { requests, prefix: settings.prefix });
+    const again = `whole again, and no longer marked as damaged: ${chunks} chunks, ${files} files`;
+    return chunks === 0 ? [] : [again];
   } finally {
     requests.client.close();
   }

@@ -78,7 +78,7 @@ export class StoreScrub {
       for (const row of rows) {
         pass = { ...pass, position: row.id };
         if (row.root === null || this.#deps.roots.withNumber(row.root) === undefined) continue;
-        const problem = await this.#problemOf(row);
+        const problem = await chunkProblem(this.#deps.store, row);
         pass = { ...pass, readBytes: pass.readBytes + row.length };
         // It may have been dropped since the row was read.
         if (problem === undefined || !(await this.#isKept(row.id))) {
@@ -98,28 +98,6 @@ export class StoreScrub {
   async #lastChunk(): Promise<number> {
     const [row] = await this.#ask<{ last: number | null }>("SELECT max(id) AS last FROM chunk", []);
     return row?.last ?? 0;
-  }
-
-  /** What is wrong with a chunk's object, read past every cache. */
-  async #problemOf(row: ChunkRow): Promise<string | undefined> {
-    const { requests, prefix } = this.#deps.store;
-    const key = chunkKey(prefix, row.name);
-    const wrong = checksumProblem(row);
-    if (wrong !== undefined) return wrong;
-    const facts = await requests.headOf(key);
-    if (facts === undefined) return "has no object";
-    if (facts.length !== row.length) return `has an object of ${facts.length} bytes instead of ${row.length}`;
-    let problem: string | undefined;
-    for (let tries = 0; tries < FETCHES_MAX; tries++) {
-      try {
-        problem = blockProblem(row, await requests.getRange(key, 0, row.length));
-      } catch (error) {
-        if (!isStoreProblem(error, "missing")) throw error;
-        problem = "has no object";
-      }
-      if (problem === undefined) return undefined;
-    }
-    return problem;
   }
 
   async *#fileSteps(from: ScrubPass): AsyncGenerator<Step> {
@@ -188,6 +166,30 @@ export class StoreScrub {
       (await client.query(text, [...values])).rows as Row[];
     return this.#deps.line.run(ask);
   }
+}
+
+/** What is wrong with a chunk's object, read past every cache; undefined for a whole one. */
+export async function chunkProblem(
+  { requests, prefix }: Pick<ObjectStore, "prefix" | "requests">,
+  row: ChunkFacts & { readonly name: string },
+): Promise<string | undefined> {
+  const key = chunkKey(prefix, row.name);
+  const wrong = checksumProblem(row);
+  if (wrong !== undefined) return wrong;
+  const facts = await requests.headOf(key);
+  if (facts === undefined) return "has no object";
+  if (facts.length !== row.length) return `has an object of ${facts.length} bytes instead of ${row.length}`;
+  let problem: string | undefined;
+  for (let tries = 0; tries < FETCHES_MAX; tries++) {
+    try {
+      problem = blockProblem(row, await requests.getRange(key, 0, row.length));
+    } catch (error) {
+      if (!isStoreProblem(error, "missing")) throw error;
+      problem = "has no object";
+    }
+    if (problem === undefined) return undefined;
+  }
+  return problem;
 }
 
 function blockProblem({ blockCrcs, length }: ChunkFacts, bytes: Buffer): string | undefined {
