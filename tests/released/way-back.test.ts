@@ -1,7 +1,8 @@
-// Tests that an upgrade of a node's data says where its copy is, and that both ways back to a release work.
+// Tests that an upgrade of a node's data says where its copy is, that both ways back to a release work, and that
+// its backups restore.
 import assert from "node:assert/strict";
 import { exec } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
@@ -100,6 +101,28 @@ for (const version of KEPT) {
     assert.equal(await node.ok(old, "ls", "/"), "before\nsince\n");
     assert.equal(await node.ok(old, "cat", "/before"), "before ".repeat(2_000_000).slice(0, 9_000_000));
     await node.stop();
+  });
+}
+
+for (const version of KEPT) {
+  test(`a backup that ${version} made restores with the present Grove, which serves it`, async (t) => {
+    const old = released(version);
+    const node = new OneNode(await freePlace());
+    t.after(() => node.stop());
+    await node.start(old);
+    await node.signIn(old);
+    await node.put(old, "large", Buffer.alloc(5_000_000, "large "));
+    const backups = join(node.folder, "backups");
+    await node.ok(old, "backup", "create", "-data", node.data, "-to", backups);
+    await node.stop();
+    await rm(node.data, { recursive: true });
+
+    assert.match(await node.ok(PRESENT, "backup", "verify", backups), /0 problems/);
+    await node.ok(PRESENT, "backup", "restore", backups, "-to", node.data);
+    await checkData(node.data);
+    await node.start(PRESENT);
+    await node.signIn(PRESENT);
+    assert.equal(await node.ok(PRESENT, "cat", "/large"), "large ".repeat(1_000_000).slice(0, 5_000_000));
   });
 }
 

@@ -11,7 +11,7 @@ import { BACKUPS_FOLDER, FILES_FOLDER, poolPath } from "#storage/chunks/backup-l
 import { CHUNK_DIRECTORIES, CHUNKS_DIRECTORY, chunkPath } from "#storage/chunks/chunk-names.ts";
 import { IDENTITY_FILE, IDENTITY_SCHEMA, syncDirectoryNow } from "#storage/metadata/data-directory.ts";
 import { journalRemovals } from "#storage/metadata/move-journal.ts";
-import { closeWriter, DATABASE_FILE, FLAG_DAMAGED, openWriter } from "#storage/metadata/schema.ts";
+import { closeWriter, DATABASE_FILE, FLAG_DAMAGED, migrate, openWriter } from "#storage/metadata/schema.ts";
 import type { BackupProgress } from "./backup-create.ts";
 import { chunkFileProblem, copyWhole } from "./backup-files.ts";
 import {
@@ -147,10 +147,15 @@ function copyChunks({ folder, target, progress }: RestoreOrder, db: DatabaseSync
   return { bytes, damaged };
 }
 
-/** Gives the database its new identity, and marks exactly the damaged files among those made of chunks. */
+/**
+ * Brings the database of an older Grove to this one's schema, gives it its new identity, and marks exactly the
+ * damaged files among those made of chunks.
+ */
 function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[], nowMs: number): number {
   const db = openWriter(path);
+  let damagedFiles: number;
   try {
+    migrate(db, dataId);
     db.exec("BEGIN IMMEDIATE");
     db.prepare("UPDATE meta SET value = ? WHERE key = 'data_id'").run(dataId);
     // The MetaServer's versions of shares since the backup are higher: only a time is surely higher than
@@ -168,10 +173,14 @@ function makeOwn(path: string, dataId: string, damaged: readonly DamagedChunk[],
       (SELECT content_id FROM file_chunk JOIN damaged_chunk USING (chunk_id))`);
     db.exec("COMMIT");
     const row = db.prepare(`SELECT count(*) AS count FROM inode WHERE (flags & ${FLAG_DAMAGED}) <> 0`).get();
-    return (row as { count: number }).count;
-  } finally {
-    closeWriter(db);
+    damagedFiles = (row as { count: number }).count;
+  } catch (error) {
+    // Nobody serves this folder: a plain close throws nothing that would hide the error.
+    db.close();
+    throw error;
   }
+  closeWriter(db);
+  return damagedFiles;
 }
 
 /**

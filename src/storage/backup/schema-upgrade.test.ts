@@ -1,9 +1,11 @@
 // Tests that a data directory of every older schema is upgraded at its first start, in one step, without loss
-// (A-20).
+// (A-20), and that a backup of it restores to the present one.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
+import { systemClock } from "#base/clock.ts";
+import { systemRandom } from "#base/random.ts";
 import {
   assertSound,
   BY_OWNER,
@@ -18,7 +20,10 @@ import {
 import { SCHEMA_VERSION } from "#storage/metadata/schema.ts";
 import { STEPS_BACK } from "#storage/metadata/schema-back.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
+import { lab, make } from "./backup.fixture.ts";
 import { createBackup } from "./backup-create.ts";
+import { sealOf, writeManifest } from "./backup-manifest.ts";
+import { type RestoreReport, restoreBackup } from "./backup-restore.ts";
 
 /** Turns each schema back into the version before, the newest first. */
 const DOWNGRADES: readonly string[] = [
@@ -87,3 +92,41 @@ for (let version = 1; version < SCHEMA_VERSION; version++) {
     assertSound(directory);
   });
 }
+
+/** Restores a backup whose database the given statements have changed before its manifest was written. */
+async function restoredAfter(context: TestContext, sql: string): Promise<RestoreReport & { target: string }> {
+  const here = await lab(context);
+  const { id, manifest } = await make(here);
+  const path = join(here.folder, "backups", id, "inodes.db");
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+  const files = manifest.files.map((file) =>
+    file.path === "inodes.db" ? { path: file.path, ...sealOf(path) } : file,
+  );
+  await writeManifest(join(here.folder, "backups", id), { ...manifest, files });
+  const target = join(here.folder, "..", "restored");
+  const deps = { clock: systemClock, random: systemRandom, progress: () => undefined };
+  return { target, ...(await restoreBackup({ ...deps, folder: here.folder, id, target })) };
+}
+
+for (let version = 1; version < SCHEMA_VERSION; version++) {
+  test(`a backup of schema ${version} restores to the present one, with its files and a new identity`, async (context) => {
+    const steps = DOWNGRADES.slice(0, SCHEMA_VERSION - version).join(";");
+    const { target, dataId, problems } = await restoredAfter(
+      context,
+      `${steps}; PRAGMA user_version = ${version}`,
+    );
+    assert.deepEqual(problems, []);
+    assertSound(target);
+    const storage = await openTestStorage(target);
+    context.after(() => storage.close());
+    assert.equal(storage.dataId, dataId);
+    assert.ok((await readAll(storage, inodeAt(storage, "large").id)).equals(patterned(700_000)));
+    assert.ok((await readAll(storage, inodeAt(storage, "small").id)).equals(patterned(1_000)));
+  });
+}
+
+test("a restore that fails in the database tells why, not what its own end met", async (context) => {
+  await assert.rejects(restoredAfter(context, "DROP TABLE root_move"), /no such table: root_move/);
+});
