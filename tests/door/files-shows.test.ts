@@ -208,30 +208,21 @@ test(
   },
 );
 
-/**
- * Scrolls as a wheel does, to the end; resolves with the most rows, the emptiest frame and the end. It gives up
- * where the list does not go on. A browser without windows drew no frame at all once in ten thousand on a
- * loaded machine, until something else had to be drawn.
- */
+/** Scrolls as a wheel does; resolves with the most rows, the emptiest frame and where it ended. */
 const SCROLL = `(async () => {
   const list = document.querySelector(".entries");
-  const seen = { rows: 0, fewest: Infinity, frames: 0, longestMs: 0, undrawn: 0, end: "reached" };
+  const seen = { rows: 0, fewest: Infinity, steps: 0, longestMs: 0, end: "reached" };
   const frame = () => new Promise((resolve) => {
-    const late = setTimeout(() => resolve(seen.undrawn++), 20_000);
-    requestAnimationFrame(() => resolve(clearTimeout(late)));
+    const late = setTimeout(() => { seen.end = "no frame"; resolve(); }, 20_000);
+    requestAnimationFrame(() => { clearTimeout(late); resolve(); });
   });
   let lastMs = performance.now();
   while (list.scrollTop + list.clientHeight < list.scrollHeight - 1) {
-    if (seen.frames * 400 > list.scrollHeight || seen.undrawn > 5) {
-      seen.end = "not reached from " + list.scrollTop + " of " + list.scrollHeight + " px";
-      break;
-    }
+    if (++seen.steps * 400 > list.scrollHeight) seen.end = "list at " + list.scrollTop;
     list.scrollTop += 800;
-    seen.frames++;
-    const { undrawn } = seen;
     await frame();
     await frame();
-    if (seen.undrawn > undrawn) continue;
+    if (seen.end !== "reached") break;
     const box = list.getBoundingClientRect();
     const rows = [...list.querySelectorAll(".entry")];
     const inView = rows.filter((row) => {
@@ -246,20 +237,24 @@ const SCROLL = `(async () => {
   return seen;
 })()`;
 
-test("thousands of entries scroll by a few rows, and no frame is empty", LONG, async (t) => {
+/** What it sees in a page of its own. */
+async function scrolled(
+  t: TestContext,
+): Promise<{ rows: number; fewest: number; steps: number; longestMs: number; end: string }> {
   const page = await signedIn(t, browser, site.door, "long@example.com");
+  await page.getByText(`${LISTING_ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
+  return page.evaluate(SCROLL);
+}
+
+test("thousands of entries scroll by a few rows, and no frame is empty", LONG, async (t) => {
   const names = Array.from({ length: LISTING_ENTRIES }, (_, number) => `n${String(number).padStart(5, "0")}`);
   await makeEmptyFiles(site, "long@example.com", names);
-  await page.reload();
-  await page.getByText(`${LISTING_ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
-  const seen = await page.evaluate<
-    Record<"rows" | "fewest" | "frames" | "longestMs" | "undrawn", number> & { end: string }
-  >(SCROLL);
-  t.diagnostic(
-    `${seen.frames} steps, the longest ${seen.longestMs.toFixed(0)} ms, ${seen.rows} rows at most, ${seen.undrawn} frames not drawn`,
-  );
+  let seen = await scrolled(t);
+  // Once in ten thousand frames the browser stops to draw a page on a loaded machine, whatever happens there.
+  for (let again = 0; again < 2 && seen.end === "no frame"; again++) seen = await scrolled(t);
+  t.diagnostic(`${seen.steps} steps, the longest ${seen.longestMs.toFixed(0)} ms, ${seen.rows} rows at most`);
   assert.equal(seen.end, "reached");
   assert.ok(seen.rows < 60, `${seen.rows} rows`);
   assert.ok(seen.fewest >= 1, "a frame was empty");
-  assert.ok(seen.frames > LISTING_ENTRIES / 30);
+  assert.ok(seen.steps > LISTING_ENTRIES / 30);
 });
