@@ -201,6 +201,12 @@ test("links are made, used and ended in the page, and shares beside them", LONG,
   await bob.getByRole("button", { name: "a.txt", exact: true }).waitFor();
   await bob.getByText("The space of links@example.com").waitFor();
   await looksWell(bob, "shared-folder");
+  await bob.getByLabel("Select a.txt").check();
+  await bob.getByRole("button", { name: "Rename", exact: true }).waitFor();
+  assert.equal(await bob.getByRole("button", { name: "Delete", exact: true }).count(), 0);
+  await bob.getByRole("grid").focus();
+  await bob.keyboard.press("Delete");
+  await bob.getByText("Only its owner may delete a.txt.").waitFor();
 });
 
 test(

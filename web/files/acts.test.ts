@@ -55,6 +55,13 @@ test("a copy that breaks off says what was copied, and takes that back", async (
   assert.deepEqual(asked, ["/api/trash /to/a", "/api/trash /to/b"]);
 });
 
+test("a copy to where nothing may be deleted offers no way back", async (t) => {
+  const { acts, said } = doorFor(t);
+  t.mock.method(globalThis, "fetch", async () => new Response(JSON.stringify({ path: "/to/a", kept: true })));
+  await copyAll(acts, entries.slice(0, 1), "/to");
+  assert.deepEqual(said, [{ text: "Copied a." }]);
+});
+
 test("of the first one nothing was done, and there is nothing to take back", async (t) => {
   const { acts, said } = doorFor(t);
   await moveAll(acts, entries.slice(2), "/to");

@@ -30,11 +30,11 @@ async function told(acts: ActsOf, act: () => Promise<Message>): Promise<void> {
 }
 
 /** What is said of an act that went wrong on the way: what has been done by then, and the way back from it. */
-function brokenOff(error: unknown, done: string | undefined, undo: () => Promise<void>): Message {
+function brokenOff(error: unknown, done: string | undefined, back: Pick<Message, "undo">): Message {
   const text = error instanceof Error ? error.message : String(error);
   return done === undefined
     ? { text, isProblem: true }
-    : { text: `${text} Before that: ${done}.`, isProblem: true, undo };
+    : { text: `${text} Before that: ${done}.`, isProblem: true, ...back };
 }
 
 /** Puts entries into the trash. */
@@ -48,7 +48,7 @@ export function trashAll(acts: ActsOf, entries: readonly FileEntry[]): Promise<v
       for (const { name } of entries) ids.push((await door.toTrash(placeIn(acts.here, name))).id);
     } catch (error) {
       const done = ids.length === 0 ? undefined : `${counted(ids.length, "item")} moved to the trash`;
-      return brokenOff(error, done, undo);
+      return brokenOff(error, done, { undo });
     }
     return { text: `Moved ${named(entries)} to the trash.`, undo };
   });
@@ -72,7 +72,7 @@ export function moveAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
       }
     } catch (error) {
       const done = moved.length === 0 ? undefined : `${counted(moved.length, "item")} moved to ${where}`;
-      return brokenOff(error, done, undo);
+      return brokenOff(error, done, { undo });
     }
     return { text: `Moved ${named(entries)} to ${where}.`, undo };
   });
@@ -83,19 +83,24 @@ export function copyAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
   return told(acts, async () => {
     const { root } = acts.here;
     const made: string[] = [];
+    let isKept = false;
     const undo = async (): Promise<void> => {
       for (const path of made) await door.toTrash({ root, path });
     };
+    // Who may not delete there cannot take it back.
+    const back = (): Pick<Message, "undo"> => (isKept ? {} : { undo });
     try {
       for (const { name } of entries) {
         const place = placeIn(acts.here, name);
-        made.push((await door.copy(place, below(folder, name), "rename")).path);
+        const { path, kept } = await door.copy(place, below(folder, name), "rename");
+        made.push(path);
+        isKept ||= kept === true;
       }
     } catch (error) {
       const done = made.length === 0 ? undefined : `${counted(made.length, "item")} copied`;
-      return brokenOff(error, done, undo);
+      return brokenOff(error, done, back());
     }
-    return { text: `Copied ${named(entries)}.`, undo };
+    return { text: `Copied ${named(entries)}.`, ...back() };
   });
 }
 

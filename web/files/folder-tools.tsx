@@ -86,9 +86,11 @@ function ChosenTools({ here, chosen, onOpen, onTrash, onSelectNone }: ToolsProps
       <button type="button" onClick={() => onOpen("copy")}>
         Copy
       </button>
-      <button type="button" onClick={onTrash}>
-        Delete
-      </button>
+      {chosen.every(({ kept }) => kept !== true) && (
+        <button type="button" onClick={onTrash}>
+          Delete
+        </button>
+      )}
       <button type="button" className="plain" onClick={onSelectNone}>
         Select none
       </button>

@@ -93,7 +93,7 @@ export async function trash({ exchange, person }: PageCall): Promise<TrashList> 
 
 /** A file or folder as a page sees it. */
 export function entryOf(attr: Attr): FileEntry {
-  const { name, size, mtimeMs, etag, shared, damaged } = attr;
+  const { name, size, mtimeMs, etag, shared, damaged, myPermissions } = attr;
   return {
     name,
     kind: kindOf(attr.kind),
@@ -102,6 +102,7 @@ export function entryOf(attr: Attr): FileEntry {
     etag,
     shared,
     ...(damaged ? { damaged } : {}),
+    ...(myPermissions.includes(Perm.DELETE) ? {} : { kept: true }),
   };
 }
 

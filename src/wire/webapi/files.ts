@@ -14,6 +14,8 @@ export interface FileEntry {
   readonly shared: readonly string[];
   /** True for a file whose stored bytes were found wrong. */
   readonly damaged?: true;
+  /** True where the person may not delete it. */
+  readonly kept?: true;
 }
 
 /** One page of a folder. */
