@@ -16,6 +16,7 @@ import type {
   SignedIn,
   TrashList,
 } from "#wire/webapi/files.ts";
+import { noteDoorDate } from "./door-clock.ts";
 
 /** What every call about a resumable upload says. */
 export const TUS = { "tus-resumable": "1.0.0" } as const;
@@ -93,6 +94,7 @@ async function call<T>(path: string, init: RequestInit = {}): Promise<T> {
   let text: string;
   try {
     response = await fetch(path, { ...init, credentials: "same-origin" });
+    noteDoorDate(response.headers.get("date"));
     text = await response.text();
   } catch {
     throw refusalOf(0, "");

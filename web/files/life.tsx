@@ -1,5 +1,6 @@
 // How long something is to last: a choice of days.
 import { type ReactNode } from "react";
+import { doorNowMs } from "./door-clock.ts";
 import { ChoiceField } from "./field.tsx";
 
 const DAY_MS = 86_400_000;
@@ -12,7 +13,7 @@ const CHOICES: readonly { readonly days: number; readonly text: string }[] = [
 
 /** The end after so many days from now in unix milliseconds; 0 for 0 days, which is no end. */
 export function endAfter(days: number): number {
-  return days === 0 ? 0 : Date.now() + days * DAY_MS;
+  return days === 0 ? 0 : doorNowMs() + days * DAY_MS;
 }
 
 /** The choice; 0 days stand for no end. */
