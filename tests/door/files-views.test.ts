@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import type { Browser, Page, Response } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
+import { textsOfFiles } from "#testing/texts-of-files.ts";
 import { until } from "#testing/until.ts";
 import { type DoorSite, openDoorSite } from "./door-site.ts";
 import { headersOf, LONG, looksWell, signedIn as signedInAt, startBrowser } from "./files-browser.ts";
@@ -192,6 +193,14 @@ test("links are made, used and ended in the page, and shares beside them", LONG,
   await looksWell(visitor, "visitor-ended");
   await ending.first().click();
   await page.getByText("You have no links: nothing is open to strangers.").waitFor();
+  const texts = await textsOfFiles(site.folder);
+  for (const act of ["link.create", "link.revoke"]) {
+    const line = new RegExp(`"act":"${act.replace(".", "\\.")}".*"door":"[^"]+"`, "u");
+    assert.ok(
+      texts.some(({ path, text }) => path.endsWith(".log") && line.test(text)),
+      `the audit log names the door of ${act}`,
+    );
+  }
 
   const bob = await signedIn(t, "bob@example.com");
   await bob.getByRole("link", { name: "Shared with me" }).click();

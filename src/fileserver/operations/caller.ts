@@ -26,6 +26,8 @@ export interface Caller {
   readonly session: Session;
   /** The credential behind a door's session, such as "app:…"; empty for a sign-in, and for a link's visitor. */
   readonly credential: string;
+  /** The id of the door that the call comes through; empty for none. */
+  readonly doorId: string;
   /** Tokens of locks that the call shows. */
   readonly lockTokens: readonly string[];
   /** True while session and node go on; does not count as use. */
@@ -62,6 +64,10 @@ class SessionCaller implements Caller {
 
   get identity(): VerifiedIdentity {
     return this.session.identity;
+  }
+
+  get doorId(): string {
+    return this.#door?.id ?? "";
   }
 
   get lockTokens(): readonly string[] {

@@ -191,11 +191,13 @@ export class LinkOperations {
   }
 
   #audit(act: "link.create" | "link.revoke", caller: Caller, link: Link, owner: string): void {
+    const { identity, doorId: door } = caller;
+    const facts = { link: link.id, drop: link.drop, password: link.hasPassword, ends_ms: link.endsMs };
     this.#deps.audit({
       act,
-      actor: caller.identity.username,
+      actor: identity.username,
       subject: `${owner}:${link.path}`,
-      detail: { link: link.id, drop: link.drop, password: link.hasPassword, ends_ms: link.endsMs },
+      detail: door === "" ? facts : { ...facts, door },
     });
   }
 }
