@@ -144,7 +144,7 @@ export interface FileService {
 export function createFileService(deps: FileServiceDeps): FileService {
   const { storage, telemetry, clock, log } = deps;
   const limits: ServiceLimits = { ...DEFAULT_SERVICE_LIMITS, ...deps.limits };
-  const usage = new RootUsage(storage.roots());
+  const usage = RootUsage.of(storage);
   const ledger = ledgerOver(deps);
   const roots = new RootProvisioner({
     storage,

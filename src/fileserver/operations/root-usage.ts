@@ -1,6 +1,7 @@
 // Keeps the usage of every root in memory, updated by each change, so that a scrape reads no table.
 import type { Usage } from "#storage/contract/inode.ts";
-import type { RootRecord } from "#storage/contract/storage.ts";
+import { againWhenRowsCome } from "#storage/contract/rows-to-come.ts";
+import type { RootRecord, Storage } from "#storage/contract/storage.ts";
 
 /** The usage of all roots as of the last acknowledged change. */
 export class RootUsage {
@@ -11,6 +12,20 @@ export class RootUsage {
 
   constructor(roots: Iterable<RootRecord>) {
     for (const root of roots) this.record(root.owner, root.usage);
+  }
+
+  /** The usage of all roots of a store, also of what the store gives back by itself. */
+  static of(storage: Pick<Storage, "onFreed" | "root" | "roots">): RootUsage {
+    const usage = new RootUsage(storage.roots());
+    storage.onFreed((owner) => {
+      const record = (): void => {
+        const root = storage.root(owner);
+        if (root !== undefined && usage.of(owner) !== undefined) usage.record(owner, root.usage);
+      };
+      // A store that cannot say it now has lost the root, or tells it with the next change.
+      againWhenRowsCome(record).catch(() => undefined);
+    });
+    return usage;
   }
 
   /** Roots on this node. */

@@ -172,6 +172,12 @@ test("the trash keeps them; what goes for good gives their bytes back", async ()
   assert.deepEqual([await namesAt("/d"), await namesAt("/d/f")], [["folder"], ["file"]]);
   await alice.call.deleteFile({ path: "/d", recursive: true });
   await until(async () => (await used()) === 0, "the bytes of the removed properties");
+  const told = async (): Promise<unknown> => {
+    const answer = await fetch(`http://127.0.0.1:${node.node.metricsPort}/metrics`);
+    const document = (await answer.json()) as { per_user_storage: Record<string, number> };
+    return document.per_user_storage[ALICE];
+  };
+  await until(async () => (await told()) === 0, "/metrics says the same without another change");
   assert.equal((await alice.call.getProperties({ path: "/" })).noneInRoot, true);
 });
 

@@ -8,6 +8,7 @@ import { SharedStorage } from "#storage/engine/shared-storage.ts";
 import { storeSettings } from "#storage/object-store/store-settings.ts";
 import { enginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
+import { until } from "#testing/until.ts";
 import { StatusError } from "#wire/framing/status.ts";
 import { OnConflict, Sort } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { bytesOf, parts, startTestNode, type TestNode, type TestUser } from "./node.fixture.ts";
@@ -47,7 +48,7 @@ function plain(value: unknown): unknown {
 type Call = (ada: TestUser, bob: TestUser) => Promise<unknown>;
 
 const LARGE = Buffer.alloc(4_500_000, "a large file ");
-const TINT = { namespace: "DAV:", name: "tint", xml: "<tint/>" };
+const TINT = { namespace: "DAV:", name: "tint", xml: '<tint xmlns="DAV:"/>' };
 const place = (path: string) => ({ path });
 const etagAt = async (user: TestUser, path: string) => (await user.call.getAttr({ path })).etag;
 const CALLS: readonly (readonly [string, Call])[] = [
@@ -253,4 +254,20 @@ test("what the database refuses is one caller's failure, and not that of others 
     (await user.call.listDir({ path: "/" })).entries.map(({ name }) => name);
   assert.deepEqual(await names(ada), ["behind"]);
   assert.deepEqual(await names(bob), ["0", "1", "2", "before"]);
+});
+
+test("the usage that /metrics tells shrinks with the properties of a removed folder, without another change", {
+  skip,
+  timeout: 180_000,
+}, async (t) => {
+  const shared = await engineNode();
+  t.after(() => shared.stop());
+  const ada = await shared.signIn("ada@example.com");
+  await ada.call.createDirectory({ path: "/d" });
+  await ada.call.createDirectory({ path: "/d/below" });
+  await ada.call.changeProperties({ path: "/d/below", changes: [{ property: TINT }] });
+  const { usage } = shared.node.service;
+  assert.equal(usage.of(ada.email)?.liveBytes, Object.values(TINT).join("").length);
+  await ada.call.deleteFile({ path: "/d", recursive: true });
+  await until(() => usage.of(ada.email)?.liveBytes === 0, "the property's bytes have gone");
 });

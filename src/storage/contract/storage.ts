@@ -257,6 +257,8 @@ export interface Storage extends TrashStorage, UserRenames {
   readonly failure: string | undefined;
   /** Calls back once when a flush fails. */
   onFailure(callback: (reason: string) => void): void;
+  /** Calls back with an owner whose used bytes may have shrunk by no call, once reads see that. */
+  onFreed(callback: (owner: string) => void): void;
   facts(): StorageFacts;
   /** Calls back when a read or the scrub finds new damage; the files are marked by then. */
   onDamage(callback: (found: DamageFound) => void): void;

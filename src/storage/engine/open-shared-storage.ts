@@ -106,7 +106,8 @@ export async function openSharedStorage(options: OpenSharedStorageOptions): Prom
   const { roots, writer, reader, facts, cache, events } = cached;
   const found = cache.preparePlain(DETACHING_ROOTS);
   const detaching = (): DetachingRoot[] => found.all() as unknown[] as DetachingRoot[];
-  const purge = new PurgeTurns({ detaching, writer, roots, clock, logger });
+  const purged = (owner: string): void => events.storage?.purged(owner);
+  const purge = new PurgeTurns({ detaching, writer, roots, purged, clock, logger });
   undo.defer(() => purge.stop());
   undo.defer(() => roots.stop());
   const moves = openMoves({ ...base, instance: folder.instance, writer, roots, events });

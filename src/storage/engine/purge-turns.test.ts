@@ -48,6 +48,7 @@ function turnsOver(roots: Readonly<Record<number, Root>>, failure: Error = inter
         return ids.delete(next.id);
       },
     },
+    purged: () => undefined,
     clock,
     logger: { ...silentLogger, warn: (event) => warnings.push(event) },
   });

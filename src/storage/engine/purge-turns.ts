@@ -35,6 +35,8 @@ export interface PurgeTurnsDeps {
   readonly detaching: () => readonly DetachingRoot[];
   readonly writer: Pick<SharedWriter, "purgeSlice">;
   readonly roots: Pick<HeldRoots, "withNumber">;
+  /** Something of this owner's root was removed. */
+  readonly purged: (owner: string) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -125,6 +127,7 @@ export class PurgeTurns {
 
   async #slice(owner: string, progress: Progress): Promise<boolean> {
     if (!(await this.#deps.writer.purgeSlice(owner, progress.cursor))) return progress.cursor.atEnd();
+    this.#deps.purged(owner);
     progress.cursor.removed();
     progress.pauseMs = PURGE_PAUSE_MS;
     return true;

@@ -112,6 +112,7 @@ export class SharedStorage implements Storage {
   readonly #damage: DamageReports;
   readonly #passes: SharedPasses;
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
+  readonly #freedCallbacks: ((owner: string) => void)[] = [];
   readonly #rootCallbacks: ((gained: readonly string[], lost: readonly string[]) => void)[] = [];
   #closing: Promise<void> | undefined;
 
@@ -233,6 +234,15 @@ export class SharedStorage implements Storage {
 
   onFailure(callback: (reason: string) => void): void {
     this.#failureCallbacks.push(callback);
+  }
+
+  onFreed(callback: (owner: string) => void): void {
+    this.#freedCallbacks.push(callback);
+  }
+
+  /** Called when a purge has removed something of a root. */
+  purged(owner: string): void {
+    for (const callback of this.#freedCallbacks) callback(owner);
   }
 
   facts(): StorageFacts {

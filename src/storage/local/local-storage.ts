@@ -112,6 +112,7 @@ export class LocalStorage implements Storage {
   readonly #budget = new UploadBudget();
   readonly #drops: DropRetries;
   readonly #failureCallbacks: ((reason: string) => void)[] = [];
+  readonly #freedCallbacks: ((owner: string) => void)[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(deps: LocalStorageDeps) {
@@ -127,6 +128,9 @@ export class LocalStorage implements Storage {
       {
         committed: () => this.#reader.renew(),
         sharesChanged: (owners) => this.shares.changed(owners),
+        freed: (owners) => {
+          for (const owner of owners) for (const callback of this.#freedCallbacks) callback(owner);
+        },
         garbage: () => this.#garbage.wake(),
         failed: (reason) => this.#tellFailure(reason),
       },
@@ -188,6 +192,10 @@ export class LocalStorage implements Storage {
 
   onFailure(callback: (reason: string) => void): void {
     this.#failureCallbacks.push(callback);
+  }
+
+  onFreed(callback: (owner: string) => void): void {
+    this.#freedCallbacks.push(callback);
   }
 
   facts(): StorageFacts {

@@ -13,7 +13,7 @@ import { fileReply, type InodeRow, type InodeRows, isDirectory } from "#storage/
 import { MAY_BE_PURGED } from "#storage/metadata/moved-roots.ts";
 import { FLAG_DAMAGED } from "#storage/metadata/schema.ts";
 import type { TrashBin } from "#storage/metadata/trash-bin.ts";
-import { type Ledger, noLongerThere, type Place } from "#storage/metadata/unit-of-work.ts";
+import { type Ledger, noLongerThere, type Place, type RootState } from "#storage/metadata/unit-of-work.ts";
 import { authorOf, pathExists, requireVersion } from "./entry-words.ts";
 import type { NamespaceCommands } from "./namespace-commands.ts";
 import type { Detached, PurgeCursor } from "./purge-cursor.ts";
@@ -265,17 +265,20 @@ export class ContentCommands {
     return next !== undefined;
   }
 
-  /** Removes a bounded part of something detached. */
-  purgeSlice(next: Detached): void {
-    if (next.contentId !== null) {
-      if (!this.#content.releaseSlice(next.contentId)) this.#deletePurge.run(next.id);
-    } else if (next.inodeId !== null) {
-      this.#purgeDirectory(next.id, next.inodeId);
+  /** Removes a bounded part of something detached. Returns the owner whose used bytes have shrunk by it. */
+  purgeSlice(next: Detached): string | undefined {
+    if (next.inodeId !== null) {
+      const root = this.#ledger.rootOfId(next.inodeId);
+      const before = root?.propertyBytes;
+      this.#purgeDirectory(next.id, next.inodeId, root);
+      return root?.propertyBytes === before ? undefined : root?.owner;
     }
+    if (next.contentId !== null && !this.#content.releaseSlice(next.contentId))
+      this.#deletePurge.run(next.id);
+    return undefined;
   }
 
-  #purgeDirectory(purgeId: number, directoryId: InodeId): void {
-    const root = this.#ledger.rootOfId(directoryId);
+  #purgeDirectory(purgeId: number, directoryId: InodeId, root: RootState | undefined): void {
     // A file of the trash has no children, and goes with its content.
     const children = this.#inodes.children(directoryId, PURGE_SLICE_ROWS);
     let rows = 0;

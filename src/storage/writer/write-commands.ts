@@ -374,6 +374,8 @@ export interface WriterAnswer {
   readonly hasGarbage: boolean;
   /** Owners of roots whose grants, or their paths, may have changed. */
   readonly sharesChanged: readonly string[];
+  /** Owners whose used bytes a purge has reduced. */
+  readonly freed: readonly string[];
   readonly failure: string | undefined;
   readonly closed: boolean;
 }

@@ -96,6 +96,8 @@ export interface WriteQueueEvents {
   committed(): void;
   /** Grants of these roots, or their paths, may have changed. */
   sharesChanged(owners: readonly string[]): void;
+  /** A purge has reduced the used bytes of these owners. */
+  freed(owners: readonly string[]): void;
   /** Chunk files are ready to be unlinked. */
   garbage(): void;
   /** All writing has ended; called once. */
@@ -263,6 +265,7 @@ export class WriteQueue {
     this.#facts = answer.facts;
     this.#events.committed();
     if (answer.sharesChanged.length > 0) this.#events.sharesChanged(answer.sharesChanged);
+    if (answer.freed.length > 0) this.#events.freed(answer.freed);
     this.#sent -= answer.replies.length;
     for (const [number, value] of answer.replies) this.#settle(number, value);
     if (this.#outgoing.size > 0 && answer.failure === undefined) this.#send();

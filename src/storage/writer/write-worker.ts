@@ -57,6 +57,7 @@ function answer(replies: WriterAnswer["replies"], closed = false): void {
     facts,
     hasGarbage: writer.garbageCount > 0,
     sharesChanged: writer.takeSharesChanged(),
+    freed: writer.takeFreed(),
     failure,
     closed,
   } satisfies WriterAnswer);
@@ -92,7 +93,7 @@ function purge(): void {
   if (garbageBefore >= GARBAGE_AHEAD) return;
   isPurging = writer.purgeSlice();
   writer.checkpoint("long");
-  if (writer.garbageCount > garbageBefore || writer.failure !== undefined) answer([]);
+  if (writer.garbageCount > garbageBefore || writer.hasFreed || writer.failure !== undefined) answer([]);
 }
 
 /** When idle: shortens the log for the next start, and regains the ballast. */

@@ -90,6 +90,7 @@ export class Writer {
   #failure: string | undefined;
   readonly #checkpointer: Checkpointer;
   readonly #purges = new PurgeCursor();
+  readonly #freed = new Set<string>();
   /** Frames in the log right after an incomplete checkpoint, 0 after a complete one. */
   #framesLeft = 0;
 
@@ -127,6 +128,18 @@ export class Writer {
     return this.#commands.shareRows.takeChangedOwners();
   }
 
+  /** Owners whose used bytes a purge has reduced since the last call. */
+  takeFreed(): string[] {
+    const freed = [...this.#freed];
+    this.#freed.clear();
+    return freed;
+  }
+
+  /** True while there are such owners. */
+  get hasFreed(): boolean {
+    return this.#freed.size > 0;
+  }
+
   /** Runs the commands in one transaction; returns their answers once it is durable. */
   run(commands: NumberedCommands): Reply[] {
     if (this.#failure !== undefined) return refuseAll(commands, storageFailed(this.#failure));
@@ -160,10 +173,11 @@ export class Writer {
       if (next === undefined) return this.#purges.atEnd();
       this.#begin.run();
       this.#ledger.begin();
-      contents.purgeSlice(next);
+      const freed = contents.purgeSlice(next);
       this.#ledger.flush();
       this.#commit.run();
       this.#ledger.committed();
+      if (freed !== undefined) this.#freed.add(freed);
       this.#purges.removed();
       return true;
     } catch (error) {
