@@ -297,11 +297,16 @@ test("what comes along with a root is in force, and is kept for other nodes even
   const share = async (username: string, change: object): Promise<void> => void kept.push([username, change]);
   const shared = await QuotaStore.open({ dataFolder: scratchFolder("quota-taken-"), share });
   const GIB = 2n ** 30n;
-  await shared.take("ada@example.com", 5n * GIB, 4_321);
-  await shared.take("ada@example.com", 5n * GIB, 4_321);
+  const [quota, limit] = [
+    { bytes: 5n * GIB, source: "explicit" },
+    { inodes: 4_321, source: "explicit" },
+  ] as const;
+  await shared.take("ada@example.com", quota, limit);
+  await shared.take("ada@example.com", quota, limit);
   const explicit = { quotaBytes: 5n * GIB, inodeLimit: 4_321 };
   // Another node may know an older quota than the default that came.
-  await shared.take("bob@example.com", DEFAULT_QUOTA_BYTES, shared.inodeLimit("bob@example.com"));
+  const [usual, usualLimit] = [shared.quotaOf("bob@example.com"), shared.inodeLimitOf("bob@example.com")];
+  await shared.take("bob@example.com", usual, usualLimit);
   assert.deepEqual(kept, [
     ["ada@example.com", explicit],
     ["ada@example.com", explicit],
@@ -309,6 +314,6 @@ test("what comes along with a root is in force, and is kept for other nodes even
   ]);
   const own = await QuotaStore.open({ dataFolder: scratchFolder("quota-taken-") });
   await own.set("ada@example.com", { quotaBytes: 5n * GIB });
-  await own.take("ada@example.com", DEFAULT_QUOTA_BYTES, own.inodeLimit("ada@example.com"));
+  await own.take("ada@example.com", usual, usualLimit);
   assert.deepEqual(own.quotaOf("ada@example.com"), { bytes: DEFAULT_QUOTA_BYTES, source: "default" });
 });

@@ -137,16 +137,20 @@ export class QuotaStore {
   }
 
   /**
-   * Puts what came along with a root in force. Other nodes of a shared engine may know what was in force before
-   * the root was away, so there it is kept even where this node knows it.
+   * Puts what came along with a root in force; what was set for the user stays set, also at the default's value
+   * (spec 5.9). Other nodes of a shared engine may know what was in force before the root was away, so there it
+   * is kept even where this node knows it.
    */
-  async take(username: string, bytes: bigint, inodes: number): Promise<void> {
-    const isKnown = this.quotaBytes(username) === bytes && this.inodeLimit(username) === inodes;
+  async take(username: string, quota: QuotaInForce, limit: InodeLimitInForce): Promise<void> {
+    const isDefaultQuota = quota.source === "default" && quota.bytes === DEFAULT_QUOTA_BYTES;
+    const isDefaultLimit = limit.source === "default" && limit.inodes === this.#defaultInodeLimit;
+    const quotaBytes = isDefaultQuota ? 0n : quota.bytes;
+    const inodeLimit = isDefaultLimit ? 0 : limit.inodes;
+    const { quotas, inodeLimits } = this.#entries;
+    const isKnown =
+      (quotas.get(username) ?? 0n) === quotaBytes && (inodeLimits.get(username) ?? 0) === inodeLimit;
     if (isKnown && this.#share === undefined) return;
-    await this.set(username, {
-      quotaBytes: bytes === DEFAULT_QUOTA_BYTES ? 0n : bytes,
-      inodeLimit: inodes === this.#defaultInodeLimit ? 0 : inodes,
-    });
+    await this.set(username, { quotaBytes, inodeLimit });
   }
 
   /**

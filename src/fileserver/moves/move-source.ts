@@ -14,6 +14,8 @@ const FROZEN_MAX_MS = 4_000;
 export interface MovedProperties {
   readonly quotaBytes: string;
   readonly inodeLimit: number;
+  /** Which of both were set for the user; a node of before does not tell. */
+  readonly sources?: Readonly<Record<"quota" | "inodeLimit", "explicit" | "default">>;
   /** Whom the node knows the owner as, so that nobody else gets the files under the same address. */
   readonly subject?: { readonly issuer: string; readonly subject: string; readonly version: string };
   /** What administrators saw of the trash, in the form in which it is stored; its taker checks it. */

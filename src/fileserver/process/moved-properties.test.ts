@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
+import { DEFAULT_QUOTA_BYTES } from "#base/limits.ts";
 import { silentLogger } from "#base/log.ts";
 import type { MovedProperties } from "#fileserver/moves/move-source.ts";
 import { OperatorLooks } from "#fileserver/operations/operator-looks.ts";
@@ -51,6 +52,21 @@ test("quota, person and looks are there after the move, also after a restart, an
   assert.deepEqual(again.subjects.find(OWNER), { issuer: ISSUER, subject: "7", version: 3n });
   assert.deepEqual(again.operatorLooks.of(OWNER), from.operatorLooks.of(OWNER));
   assert.deepEqual(again.operatorLooks.of("bob@example.com"), []);
+});
+
+test("a quota and a limit that were set at the defaults' values stay set after a move (spec 5.9)", async () => {
+  const [from, to] = [await open(), await open()];
+  await from.quotas.set(OWNER, { quotaBytes: DEFAULT_QUOTA_BYTES, inodeLimit: 100 });
+  await hand(from, to);
+  assert.deepEqual(to.quotas.quotaOf(OWNER), { bytes: DEFAULT_QUOTA_BYTES, source: "explicit" });
+  assert.deepEqual(to.quotas.inodeLimitOf(OWNER), { inodes: 100, source: "explicit" });
+  // Once they are taken back there, the defaults come along as such; a node of before tells no sources.
+  await to.quotas.set(OWNER, { quotaBytes: 0n, inodeLimit: 0 });
+  await hand(to, from);
+  assert.deepEqual([...from.quotas.entries()], []);
+  const { sources: _sources, ...said } = propertiesOf(OWNER, from);
+  await takeProperties(OWNER, said, to);
+  assert.equal(to.quotas.quotaOf(OWNER).source, "default");
 });
 
 test("what the new node knows of the person counts, unless an operator's word came later", async () => {

@@ -17,9 +17,11 @@ export function propertiesOf(
   { quotas, subjects, operatorLooks }: PropertyDeps,
 ): MovedProperties {
   const known = subjects.find(owner);
+  const [quota, limit] = [quotas.quotaOf(owner), quotas.inodeLimitOf(owner)];
   return {
-    quotaBytes: String(quotas.quotaBytes(owner)),
-    inodeLimit: quotas.inodeLimit(owner),
+    quotaBytes: String(quota.bytes),
+    inodeLimit: limit.inodes,
+    sources: { quota: quota.source, inodeLimit: limit.source },
     looks: operatorLooks.of(owner),
     ...(known === undefined ? {} : { subject: { ...known, version: String(known.version) } }),
   };
@@ -28,10 +30,11 @@ export function propertiesOf(
 /** Keeps what came along, before the root is served; may be repeated. */
 export async function takeProperties(
   owner: string,
-  { quotaBytes, inodeLimit, subject, looks }: MovedProperties,
+  { quotaBytes, inodeLimit, sources, subject, looks }: MovedProperties,
   { quotas, subjects, operatorLooks }: PropertyDeps,
 ): Promise<void> {
-  await quotas.take(owner, BigInt(quotaBytes), inodeLimit);
+  const quota = { bytes: BigInt(quotaBytes), source: sources?.quota ?? "default" };
+  await quotas.take(owner, quota, { inodes: inodeLimit, source: sources?.inodeLimit ?? "default" });
   await operatorLooks.take(owner, looks);
   if (subject === undefined) return;
   // What this node knows of the address counts, unless an operator's word came later.
