@@ -24,7 +24,15 @@ export const REMOVAL_SETTLE_MS = 10 * 60_000;
 export interface RemovedUserReaperDeps {
   readonly storage: Pick<
     Storage,
-    "failure" | "list" | "oldestTrash" | "purgeTrash" | "remove" | "resolve" | "root" | "shares"
+    | "failure"
+    | "list"
+    | "oldestTrash"
+    | "properties"
+    | "purgeTrash"
+    | "remove"
+    | "resolve"
+    | "root"
+    | "shares"
   >;
   readonly userStates: UserStateStore;
   readonly quotas: Pick<QuotaStore, "set">;
@@ -171,8 +179,11 @@ export class RemovedUserReaper {
     if (hasShares) await this.#endShares(order, gone);
     if (this.#hasEnded(order)) return;
     await looks.forget(username, untilMs);
-    // A quota that was set for whoever comes with a released address is theirs.
-    if (!removal.isReleased) await quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
+    // Once nothing of before is left here, these are of whoever comes with the released address.
+    if (!removal.isReleased || gone.files + gone.bytes > 0) {
+      await quotas.set(username, { quotaBytes: 0n, inodeLimit: 0 });
+      await this.#dropProperties(order);
+    }
     if (arrivals === this.#arrivals) this.#done.set(username, removal.dueAtMs);
     if (gone.files + gone.bytes + gone.shares === 0) return;
     audit({ act: "user.gone", actor: "node", subject: username, detail: { ...gone } });
@@ -235,6 +246,21 @@ export class RemovedUserReaper {
       if (done === undefined) return;
       gone.bytes += done.freedBytes;
     }
+  }
+
+  /** The root directory stays for whoever comes next, but not what programs have kept with it. */
+  async #dropProperties(order: Order): Promise<void> {
+    const { storage, changes } = this.#deps;
+    const owner = order.username;
+    await againWhenRowsCome(() => {
+      const [root, directory] = [storage.root(owner), this.#at(owner, [])?.last];
+      if (root === undefined || directory === undefined || this.#hasEnded(order)) return undefined;
+      const edits = storage.properties.of(directory.id).map((each) => ({ ...each, kind: "remove" as const }));
+      if (edits.length === 0) return undefined;
+      return changes.runFor(root, () =>
+        storage.properties.change({ ...this.#context(owner), inodeId: directory.id, edits }),
+      );
+    });
   }
 
   /**

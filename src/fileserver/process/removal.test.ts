@@ -295,14 +295,32 @@ test("one sweep removes all where rows come late, as on the shared engine", asyn
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
 });
 
-test("a node that learns of a removal late takes away what was there before, and nothing that came after", async (t) => {
+test("a node that learns of a removal late takes away what was there before, quota and properties too, and nothing that came after", async (t) => {
   const it = await rig(t);
+  const quota = async (quotaBytes: bigint, inodeLimit: bigint): Promise<void> => {
+    const reply = await it.node.anonymous.setQuota({ username: DAVE, quotaBytes, inodeLimit }, BY_PASSWORD);
+    assert.equal(reply.success, true);
+  };
+  await quota(60n, 5n);
+  const property = { namespace: "u:", name: "x", xml: '<x xmlns="u:">of before</x>' };
+  const dave = await it.node.signIn(DAVE);
+  await dave.call.changeProperties({ path: "/", changes: [{ property }] });
   it.clock.sleep(2 * REMOVAL_GRACE_MS);
   const dueAtMs = Math.trunc(it.clock.wallMs()) - DAY_MS;
   await it.node.node.service.users.learn([released(it, dueAtMs)]);
   await sweep(it);
   assert.deepEqual([usedBytes(it), sharedWithDave(it)], [0, 0]);
-  await it.node.signIn(DAVE);
+  const newcomer = await it.node.signIn(DAVE);
+  const { source, inodeLimitSource } = await newcomer.call.getQuota({});
+  assert.deepEqual([source, inodeLimitSource], ["default", "default"]);
+  assert.deepEqual((await newcomer.call.getProperties({ path: "/" })).properties, []);
+  // What is set for the newcomer stays when the removal is carried out again, as after each start.
+  await newcomer.call.createFile({ path: "/mine" });
+  await quota(9n, 6n);
+  it.node.node.service.removals.arrived(DAVE);
+  await sweep(it);
+  const theirs = await newcomer.call.getQuota({});
+  assert.deepEqual([theirs.quotaBytes, theirs.inodeLimit, theirs.inodes], [9n, 6n, 1n]);
 });
 
 test("a wall clock that jumps ahead deletes nothing for a day", async (t) => {
