@@ -2,10 +2,12 @@
 import { hash } from "node:crypto";
 import { GroveError } from "#base/errors.ts";
 import { USER_STATES_MAX } from "#base/limits.ts";
+import type { Removal } from "#base/removal.ts";
 import { checkedUserState, laterState, type UserState } from "#base/user-state.ts";
 import {
   addSetting,
   dropSetting,
+  dropSettings,
   putSetting,
   putSettings,
   setting,
@@ -70,10 +72,21 @@ function* putBatch(states: readonly UserState[]): Plan<UserState[]> {
   if (changed.size > 0) {
     const texts = [...changed].map(([username, state]) => [username, JSON.stringify(state)] as const);
     yield* putSettings(texts.map(([username, text]) => [PREFIX + username, text]));
+    // Whoever comes next with a released address has said nothing yet.
+    const freed = [...changed].filter(([username, state]) =>
+      isFreed(stored.get(username)?.removal, state.removal),
+    );
+    yield* dropSettings(freed.map(([username]) => NO_NOTICES + username));
     const sum = hash("sha256", texts.map(([, text]) => text).join("\n"), "hex");
     yield* putSetting(MARK, hash("sha256", (yield* userStatesMark()) + sum, "hex"));
   }
   return counting;
+}
+
+/** True where an address is released; not where a second removal is undone, whose user keeps everything. */
+function isFreed(before: Removal | undefined, now: Removal | undefined): boolean {
+  const wasTaken = before !== undefined && !before.isReleased;
+  return wasTaken && now?.isReleased === true && now.dueAtMs !== before.earlierDueAtMs;
 }
 
 function* storedOf(states: readonly UserState[]): Plan<Map<string, UserState>> {

@@ -1,5 +1,6 @@
 // The contract of the metadata store about decisions on users, for every implementation.
 import assert from "node:assert/strict";
+import type { Removal } from "#base/removal.ts";
 import type { UserState } from "#base/user-state.ts";
 import { type Contract, refused } from "./store-under-test.fixture.ts";
 
@@ -50,6 +51,25 @@ export function testUserStates(contract: Contract): void {
     const toOneself = [{ ...handOver, ...times, to: "a@x.de" }];
     await refused("BAD_ARGUMENT", again.putUserStates([state("a@x.de", 8, { handOvers: toOneself })]));
   });
+
+  contract(
+    "who comes with a released address has notices, whatever the user before wanted",
+    async ({ directory }) => {
+      const wanted = async (version: number, removal: Removal): Promise<boolean> => {
+        await directory.putUserStates([state("a@x.de", version, { disabled: !removal.isReleased, removal })]);
+        return !(await directory.noticesOff("a@x.de"));
+      };
+      await directory.setNoticesOff("a@x.de", true);
+      const [first, second] = [{ dueAtMs: 1_792_600_000_000 }, { dueAtMs: 1_795_600_000_000 }];
+      assert.equal(await wanted(1, { ...first, isReleased: false }), false);
+      assert.equal(await wanted(2, { ...first, isReleased: true }), true);
+      // What the newcomer says stays, over a removal that is undone too.
+      await directory.setNoticesOff("a@x.de", true);
+      assert.equal(await wanted(3, { ...second, isReleased: false, earlierDueAtMs: first.dueAtMs }), false);
+      assert.equal(await wanted(4, { ...first, isReleased: true }), false);
+      assert.equal(await wanted(5, { ...first, isReleased: true }), false);
+    },
+  );
 
   contract(
     "hundreds of decisions at once are each kept as if they had come alone, twice told ones too",
