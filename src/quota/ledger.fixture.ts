@@ -1,6 +1,6 @@
 // Shared by the tests of the ledger: a ledger over plain variables, and the usage of a root.
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
-import { QuotaLedger, type RootUsage } from "./ledger.ts";
+import { type Effect, QuotaLedger, type RootUsage } from "./ledger.ts";
 
 /** Bytes of a root. */
 export const usage = (liveBytes: number, trashBytes = 0, stagingBytes = 0): RootUsage => ({
@@ -12,10 +12,11 @@ export const usage = (liveBytes: number, trashBytes = 0, stagingBytes = 0): Root
 });
 
 /** Effect of a change on a root. */
-export const added = (
-  usedDeltaBytes: number,
-  inodeDelta = 0,
-): { readonly usedDeltaBytes: number; readonly inodeDelta: number } => ({ usedDeltaBytes, inodeDelta });
+export const added = (usedDeltaBytes: number, inodeDelta = 0, after = usage(0)): Effect => ({
+  usage: after,
+  usedDeltaBytes,
+  inodeDelta,
+});
 
 /** A ledger over plain variables: quotas by user, free bytes, a reserve of 1000. */
 export const world = (

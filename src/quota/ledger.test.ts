@@ -52,6 +52,24 @@ test("a refusal names the numbers behind it (D1)", () => {
   holding.release();
 });
 
+test("a refusal tells what is in the trash and staged now, also while an upload of before is under way (D1)", () => {
+  const { ledger } = world(100n);
+  const upload = ledger.open({ owner: "a", usage: usage(70) });
+  upload.reserve(10n);
+  ledger.open({ owner: "a", usage: usage(70) }).settle(added(0, 0, { ...usage(30, 40), trashInodes: 1 }));
+  upload.staged(7);
+  assert.throws(
+    () => upload.reserve(50n),
+    (error: unknown) => {
+      assert.ok(isGroveError(error, "QUOTA_EXCEEDED"));
+      const { used, reserved, trash_bytes, staging_bytes } = error.metadata;
+      assert.deepEqual([used, reserved, trash_bytes, staging_bytes], ["77", "3", "40", "7"]);
+      return true;
+    },
+  );
+  upload.release();
+});
+
 test("a lowered quota refuses new bytes only: what is reserved may still be committed (failure A-15)", () => {
   const { state, ledger } = world(100n);
   const upload = ledger.open({ owner: "a", usage: usage(0) });

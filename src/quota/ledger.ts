@@ -31,6 +31,14 @@ export interface LedgerDeps {
   readonly reserveBytes: bigint;
 }
 
+/** What a change did to its root. */
+export interface Effect {
+  /** Of the root after it. */
+  readonly usage: Omit<RootUsage, "liveBytes" | "liveInodes">;
+  readonly usedDeltaBytes: number;
+  readonly inodeDelta: number;
+}
+
 /** The most files and directories that a change makes. */
 export interface Making {
   /** New ones in the tree: the root must be below its quota for them, even for an empty one (spec 4.6.1). */
@@ -55,7 +63,7 @@ interface Account {
   stagingBytes: number;
   reservedBytes: bigint;
   inodes: number;
-  readonly trashInodes: number;
+  trashInodes: number;
   reservedInodes: number;
   holdings: number;
 }
@@ -119,7 +127,7 @@ export class QuotaLedger {
    * move work over quota and on a full disk (D14), and make no inode. Throws QUOTA_EXCEEDED, INODE_LIMIT or
    * DISK_RESERVE before run is called; nothing stays reserved when run fails.
    */
-  async change<T extends { readonly usedDeltaBytes: number; readonly inodeDelta: number }>(
+  async change<T extends Effect>(
     root: RootAtStart,
     claim: Claim | undefined,
     run: (holding: Holding) => Promise<T>,
@@ -233,6 +241,7 @@ export class Holding {
   staged(usedDeltaBytes: number): void {
     const bytes = BigInt(usedDeltaBytes);
     this.#account.usedBytes += bytes;
+    this.#account.stagingBytes += usedDeltaBytes;
     if (bytes <= 0n) return;
     const moved = bytes < this.#reservedBytes ? bytes : this.#reservedBytes;
     this.#account.reservedBytes -= moved;
@@ -240,16 +249,14 @@ export class Holding {
   }
 
   /** Commits the change: its effect enters the root's usage and its reservation ends, in one step (D16). */
-  settle({
-    usedDeltaBytes,
-    inodeDelta,
-  }: {
-    readonly usedDeltaBytes: number;
-    readonly inodeDelta: number;
-  }): void {
+  settle({ usage, usedDeltaBytes, inodeDelta }: Effect): void {
     if (!this.#open) return;
     this.#account.usedBytes += BigInt(usedDeltaBytes);
     this.#account.inodes += inodeDelta;
+    // Of what fills the root refusals tell as it is now, not as it was when the first of its changes began.
+    this.#account.trashBytes = usage.trashBytes;
+    this.#account.stagingBytes = usage.stagingBytes;
+    this.#account.trashInodes = usage.trashInodes;
     this.release();
   }
 
