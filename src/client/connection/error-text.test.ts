@@ -120,20 +120,22 @@ test("an empty file at the quota needs nothing and is told so; no trash, no advi
 });
 
 test("who writes into another user's root is not told to empty a trash that is not theirs", () => {
-  const { todo } = explain(
-    quotaRefusal({
-      quota: GIB,
-      used: GIB,
-      requested: 1n,
-      trash_bytes: GIB,
-      root_owner: "alice@example.com",
-      path: "alice@example.com:/docs/a",
-    }),
-  );
-  assert.equal(
-    todo,
-    "Ask alice@example.com to delete something, or to empty the trash, which would free 1 GiB.",
-  );
+  for (const [owner, who] of [
+    ["alice@example.com", "alice@example.com"],
+    ["atlas@group", "a member who manages it"],
+  ] as const) {
+    const { todo } = explain(
+      quotaRefusal({
+        quota: GIB,
+        used: GIB,
+        requested: 1n,
+        trash_bytes: GIB,
+        root_owner: owner,
+        path: `${owner}:/docs/a`,
+      }),
+    );
+    assert.equal(todo, `Ask ${who} to delete something, or to empty the trash, which would free 1 GiB.`);
+  }
 });
 
 test("a rate limit says how long to wait", () => {

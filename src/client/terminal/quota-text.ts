@@ -80,7 +80,7 @@ function countText(count: number): string {
 
 function roomForInodes(trash: number, owner: string | undefined): string {
   if (owner !== undefined) {
-    return `Ask ${owner} to delete something${trash > 0 ? ", or to empty the trash" : ""}.`;
+    return `Ask ${deleterOf(owner)} to delete something${trash > 0 ? ", or to empty the trash" : ""}.`;
   }
   const ask = "ask an administrator for a higher limit";
   return trash > 0
@@ -107,13 +107,18 @@ function room(trash: bigint, missing: bigint, owner: string | undefined): string
   const ask = "ask an administrator for a larger quota";
   if (owner !== undefined) {
     const emptied = trash > 0n ? `, or to empty the trash, which would free ${formatBytes(trash)}` : "";
-    return `Ask ${owner} to delete something${emptied}.`;
+    return `Ask ${deleterOf(owner)} to delete something${emptied}.`;
   }
   if (trash === 0n) return `Delete what is not needed (grove rm, then grove trash empty), or ${ask}.`;
   const frees = `'grove trash empty' would free ${formatBytes(trash)}`;
   return trash >= missing
     ? `${frees}.`
     : `${frees}, which is not enough: delete more before (grove rm), or ${ask}.`;
+}
+
+/** Who may delete in somebody else's root: in a group's its managers, since nobody has the group's address. */
+function deleterOf(owner: string): string {
+  return owner.endsWith("@group") ? "a member who manages it" : owner;
 }
 
 /** True when the path that was written leads into the root of another user. */
