@@ -310,7 +310,8 @@ test("the last lines of a log come from a file or the journal, as JSON and as te
   const admin = await startService(t);
   const log = join(nodes[0]?.home ?? "", "service.log");
   writeFileSync(log, Array.from({ length: 2_000 }, (_, at) => `line ${at + 1}\n`).join(""));
-  const tail = (await admin.act("/api/logs/tail?node=n1&service=fileserver&lines=999999")).json as LogTail;
+  const tail = (await admin.act("/api/logs/tail?node=n1&service=fileserver&lines=99999999999"))
+    .json as LogTail;
   assert.deepEqual(
     [tail.source, tail.unit, tail.lines.length, tail.lines.at(-1)?.message],
     ["file", "svc-fileserver", 1_000, "line 2000"],

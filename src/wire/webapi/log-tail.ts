@@ -21,7 +21,7 @@ export const logTailQuery = z.strictObject({
   service: z.enum(SERVICES),
   lines: z
     .string()
-    .regex(/^-?\d{1,9}$/, "a whole number")
+    .regex(/^-?\d+$/, "a whole number")
     .transform((text) => Math.min(Math.max(Number(text), LOG_LINES_MIN), LOG_LINES_MAX))
     .optional(),
 });
