@@ -21,6 +21,9 @@ test("sizes are read with or without unit, exactly", () => {
   assert.equal(parseBytes("64MiB"), 67_108_864n);
   assert.equal(parseBytes("1.5 GiB"), 1_610_612_736n);
   assert.equal(parseBytes("2g"), 2_147_483_648n);
+  assert.equal(parseBytes("0.000KiB"), 0n);
+  assert.equal(parseBytes("0.001KiB"), 1n);
+  assert.equal(parseBytes("0.0009KiB"), undefined);
   assert.equal(parseBytes("16EiB"), 18_446_744_073_709_551_616n);
   for (const text of ["", "GiB", "-1", "1.5", "12XB", "1e3", "0x10", "1 2"])
     assert.equal(parseBytes(text), undefined, text);

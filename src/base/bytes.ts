@@ -23,5 +23,7 @@ export function parseBytes(text: string): bigint | undefined {
   const exponent = letter === "" ? 0 : "kmgtpe".indexOf(letter.toLowerCase()) + 1;
   const scale = 1024n ** BigInt(exponent);
   const decimals = 10n ** BigInt(fraction.length);
-  return (BigInt(whole + fraction) * scale) / decimals;
+  const parts = BigInt(whole + fraction) * scale;
+  // Less than a byte would become none, which stands for a default elsewhere.
+  return parts > 0n && parts < decimals ? undefined : parts / decimals;
 }
