@@ -85,11 +85,9 @@ export class SharedUploads {
     // A refusal says that nothing was made, while the root is held on; of the rest the sweeps ask the database.
     const { unsureTotal } = queue;
     const isUnsure = (): boolean =>
-      queue.failure !== undefined ||
-      queue.unsureTotal !== unsureTotal ||
-      isClosing() ||
-      roots.of(owner)?.epoch !== root.epoch;
-    return new StoreChunks(store.upload({ names, user: by, sizeBytes }), isUnsure);
+      queue.failure !== undefined || queue.unsureTotal !== unsureTotal || isClosing();
+    const isHeld = (): boolean => roots.of(owner)?.epoch === root.epoch;
+    return new StoreChunks(store.upload({ names, user: by, sizeBytes }), isUnsure, isHeld);
   }
 
   #resume(

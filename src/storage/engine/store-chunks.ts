@@ -9,6 +9,7 @@ import type { ChunkRecord } from "#storage/metadata/content-records.ts";
 import type { ChunkReading } from "#storage/object-store/chunk-reads.ts";
 import type { ObjectChunkWriter } from "#storage/object-store/object-chunk-writer.ts";
 import { AHEAD_OF_STORE, type ObjectUpload } from "#storage/object-store/object-upload.ts";
+import { heldElsewhere } from "#storage/shared/writer-refusals.ts";
 
 /** One chunk of a StoreChunks. */
 class StoreChunk implements MadeChunk {
@@ -31,6 +32,8 @@ class StoreChunk implements MadeChunk {
   }
 
   record(checksums: ChunkChecksums): NewChunk {
+    // Names of a hold that has ended are swept an hour later, also where the root has come back.
+    if (!this.#outlet.isHeld) throw heldElsewhere();
     return this.chunk.record(checksums);
   }
 
@@ -45,15 +48,24 @@ export class StoreChunks implements ChunkOutlet<StoreChunk> {
   readonly ahead: ContentAhead = AHEAD_OF_STORE;
   readonly upload: ObjectUpload;
   readonly #isUnsure: () => boolean;
+  readonly #isHeld: () => boolean;
 
-  /** `isUnsure` is true once it may be unknown whether chunks have their rows. */
-  constructor(upload: ObjectUpload, isUnsure: () => boolean) {
+  /**
+   * `isUnsure` is true once it may be unknown whether chunks have their rows, `isHeld` while the root is held under
+   * the epoch of their names.
+   */
+  constructor(upload: ObjectUpload, isUnsure: () => boolean, isHeld: () => boolean) {
     this.upload = upload;
     this.#isUnsure = isUnsure;
+    this.#isHeld = isHeld;
   }
 
   get isUnsure(): boolean {
-    return this.#isUnsure();
+    return this.#isUnsure() || !this.isHeld;
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld();
   }
 
   begin(position: number): StoreChunk {
