@@ -102,9 +102,10 @@ async function restore(
   const requests = await openRequests({ settings, clock, fraction, logger: silentLogger });
   try {
     const { incarnation } = rows[0] as { incarnation: string };
-    await new StoreMarker(requests, settings.prefix).own(incarnation, false);
+    const marker = new StoreMarker(requests, settings.prefix);
+    await marker.own(incarnation, false);
     await beginAnew(client);
-    const { chunks, files } = await clearMarks(client, { requests, prefix: settings.prefix });
+    const { chunks, files } = await clearMarks(client, { requests, prefix: settings.prefix, marker });
     const again = `whole again, and no longer marked as damaged: ${chunks} chunks, ${files} files`;
     return chunks === 0 ? [] : [again];
   } finally {

@@ -45,7 +45,7 @@ export async function leaveToSweeps(client: pg.ClientBase, names: readonly strin
 /** Takes the marks of damage off chunks whose objects are whole again, and off files without another one. How many. */
 export async function clearMarks(
   client: pg.ClientBase,
-  store: Pick<ObjectStore, "prefix" | "requests">,
+  store: Pick<ObjectStore, "marker" | "prefix" | "requests">,
 ): Promise<{ chunks: number; files: number }> {
   const cleared = { chunks: 0, files: 0 };
   for (let afterId = 0, isEnd = false; !isEnd; ) {

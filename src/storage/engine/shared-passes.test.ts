@@ -215,6 +215,27 @@ test("a bucket that is away is no damage: the scrub waits for it", LONG, async (
   assert.ok((await readAll(storage, (await inodeAt(storage, OWNER, "a")).id)).equals(patterned(300_000)));
 });
 
+test("a bucket whose content is away is no damage: reads and the scrub wait for it", LONG, async (t) => {
+  const place = await enginePlace(places);
+  const waits: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (event) => waits.push(event) };
+  const { storage } = await openEngine(t, place, { logger });
+  const { directoryId } = await storage.createRoot({ owner: OWNER, rootId: "01ROOT" });
+  await upload(storage, OWNER, directoryId, "a", patterned(300_000));
+  const bucket = join(dirname(places.store.credentialsFile), "data", places.store.bucket);
+  const folder = join(bucket, place.database.config.database ?? "");
+  renameSync(folder, `${folder}-away`);
+  t.after(() => existsSync(folder) || renameSync(`${folder}-away`, folder));
+  const { id } = await inodeAt(storage, OWNER, "a");
+  await assert.rejects(readAll(storage, id), refusal("STORE_UNAVAILABLE"));
+  storage.startScrub(SCRUB);
+  const isEnded = (): boolean => storage.scrubState().lastEndedAtMs !== undefined;
+  await until(() => isEnded() || waits.includes("storage.scrub_waits"));
+  renameSync(`${folder}-away`, folder);
+  assert.equal(storage.scrubState().pass?.found, 0);
+  assert.ok((await readAll(storage, id)).equals(patterned(300_000)));
+});
+
 test(
   "every counter planted wrong is found by the recount as on local disks, and right ones are not (D16, A-17)",
   LONG,

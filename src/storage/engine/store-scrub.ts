@@ -29,7 +29,7 @@ const FETCHES_MAX = 2;
 /** Dependencies of the scrub. */
 export interface StoreScrubDeps {
   readonly line: SharedLine;
-  readonly store: Pick<ObjectStore, "prefix" | "requests">;
+  readonly store: Pick<ObjectStore, "marker" | "prefix" | "requests">;
   readonly roots: Pick<HeldRoots, "all" | "withNumber">;
   /** Says whose chunk is about to be found damaged. */
   readonly noteDamaged: (chunkId: number, fileId: number) => void;
@@ -170,14 +170,17 @@ export class StoreScrub {
 
 /** What is wrong with a chunk's object, read past every cache; undefined for a whole one. */
 export async function chunkProblem(
-  { requests, prefix }: Pick<ObjectStore, "prefix" | "requests">,
+  { requests, prefix, marker }: Pick<ObjectStore, "marker" | "prefix" | "requests">,
   row: ChunkFacts & { readonly name: string },
 ): Promise<string | undefined> {
   const key = chunkKey(prefix, row.name);
   const wrong = checksumProblem(row);
   if (wrong !== undefined) return wrong;
   const facts = await requests.headOf(key);
-  if (facts === undefined) return "has no object";
+  if (facts === undefined) {
+    await marker.requireThere();
+    return "has no object";
+  }
   if (facts.length !== row.length) return `has an object of ${facts.length} bytes instead of ${row.length}`;
   let problem: string | undefined;
   for (let tries = 0; tries < FETCHES_MAX; tries++) {
@@ -185,6 +188,7 @@ export async function chunkProblem(
       problem = blockProblem(row, await requests.getRange(key, 0, row.length));
     } catch (error) {
       if (!isStoreProblem(error, "missing")) throw error;
+      await marker.requireThere();
       problem = "has no object";
     }
     if (problem === undefined) return undefined;

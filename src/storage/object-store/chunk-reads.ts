@@ -6,6 +6,7 @@ import { chunkKey } from "./chunk-blocks.ts";
 import { blockLength, ChunkRun, isBlock, type StoredChunk } from "./chunk-run.ts";
 import type { ReadCache } from "./read-cache.ts";
 import { isStoreProblem } from "./store-error.ts";
+import type { StoreMarker } from "./store-marker.ts";
 import type { StoreRequests } from "./store-requests.ts";
 
 /** Requests for content that are under way at once. */
@@ -27,6 +28,7 @@ export class ChunkReads {
   readonly #requests: StoreRequests;
   readonly #prefix: string;
   readonly #cache: ReadCache;
+  readonly #marker: Pick<StoreMarker, "requireThere">;
   readonly #slots = new FairSlots({
     what: "reads of chunks",
     slots: GETS_AT_ONCE,
@@ -37,7 +39,13 @@ export class ChunkReads {
   readonly #aheadOf = new Map<string, number>();
   #aheadBytes = 0;
 
-  constructor(deps: { requests: StoreRequests; prefix: string; cache: ReadCache }) {
+  constructor(deps: {
+    requests: StoreRequests;
+    prefix: string;
+    cache: ReadCache;
+    marker: Pick<StoreMarker, "requireThere">;
+  }) {
+    this.#marker = deps.marker;
     this.#requests = deps.requests;
     this.#prefix = deps.prefix;
     this.#cache = deps.cache;
@@ -100,13 +108,21 @@ export class ChunkReads {
     const key = chunkKey(this.#prefix, chunk.name);
     for (let tries = 0; tries < FETCHES_MAX; tries++) {
       const bytes = await this.#slots.run(user, () =>
-        this.#requests.getRange(key, index * BLOCK_BYTES, blockLength(chunk, index)).catch(asCorrupt),
+        this.#requests
+          .getRange(key, index * BLOCK_BYTES, blockLength(chunk, index))
+          .catch((error: unknown) => this.#missing(error)),
       );
       if (!isBlock(chunk, index, bytes)) continue;
       void this.#cache.write(chunk.name, index, bytes);
       return bytes;
     }
     throw corrupt("the object store's bytes of a block do not match its checksum");
+  }
+
+  async #missing(error: unknown): Promise<never> {
+    if (!isStoreProblem(error, "missing")) throw error;
+    await this.#marker.requireThere();
+    throw corrupt("a chunk is not in the object store", error);
   }
 
   async #cached(chunk: StoredChunk, index: number): Promise<Buffer | undefined> {
@@ -167,10 +183,6 @@ export class ChunkReading {
     const run = this.#reads.begin(this.#user, chunk, firstBlock);
     if (run !== undefined) this.#runs.add(run);
   }
-}
-
-function asCorrupt(error: unknown): never {
-  throw isStoreProblem(error, "missing") ? corrupt("a chunk is not in the object store", error) : error;
 }
 
 function corrupt(problem: string, cause?: unknown): GroveError {

@@ -61,7 +61,7 @@ export class ObjectStore {
     this.marker = new StoreMarker(requests, prefix);
     const room = new ChunkRoom({ maySpill: () => deps.hasLocalRoom(STORE_SPILL_BYTES) });
     this.#puts = new ChunkPuts({ requests, prefix, room, spillFolder: deps.folder, random: deps.random });
-    this.#reads = new ChunkReads({ requests, prefix, cache });
+    this.#reads = new ChunkReads({ requests, prefix, cache, marker: this.marker });
   }
 
   /** Joins the parts. Sends nothing to the store: call `check` before the first write. */

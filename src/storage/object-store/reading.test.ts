@@ -61,7 +61,12 @@ for (const kind of OBJECT_STORES) {
       const chunks = await stored(putsOf(store, temporaryDirectory(context)), rows, namesOf(rows), bytes);
       store.proxy.seen.length = 0;
       const reads = (cache: ReadCache): ChunkReads =>
-        new ChunkReads({ requests: store.requests, prefix: PREFIX, cache });
+        new ChunkReads({
+          requests: store.requests,
+          prefix: PREFIX,
+          cache,
+          marker: { requireThere: () => Promise.resolve() },
+        });
       return { store, chunks, bytes, reads };
     };
     const readAll = async (reads: ChunkReads, chunks: readonly NewChunk[]): Promise<Buffer> => {

@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { crc32 } from "#os/crc32.ts";
 import { bytesBody } from "./s3-client.ts";
+import { StoreError } from "./store-error.ts";
 import type { StoreRequests } from "./store-requests.ts";
 
 const INCARNATION = /^[0-9A-Za-z-]{1,64}$/;
@@ -63,6 +64,14 @@ export class StoreMarker {
         "this bucket and prefix belong to another database, of which this one may be a copy: name another prefix",
       );
     }
+  }
+
+  /** Throws STORE_UNAVAILABLE where there is no marker either: then no chunk is lost, and all content is away. */
+  async requireThere(): Promise<void> {
+    if ((await this.incarnation()) !== undefined) return;
+    const text =
+      "the object store has nothing of the shared engine: see that its disk and its bucket are there";
+    throw new StoreError("refused", text);
   }
 
   /** Names another incarnation; an operator decides that after a restore. */
