@@ -99,7 +99,9 @@ function setByName(cluster: Cluster, root: string, request: QuotaArguments): Pro
   const { username, inodeLimit } = request;
   return cluster.run(root, SHORT, async ({ files, unary }) => {
     const quotaBytes = request.quotaBytes ?? presentQuota(await files.getQuota({ root: username }, unary));
-    return files.setQuota(requestOf({ username, inodeLimit, quotaBytes }), unary);
+    // Another administrator may set it between the two calls.
+    const keepQuota = request.quotaBytes === undefined;
+    return files.setQuota({ ...requestOf({ username, inodeLimit, quotaBytes }), keepQuota }, unary);
   });
 }
 

@@ -49,8 +49,8 @@ test("quota set --inodes alone leaves the quota as it is: explicit in bytes, the
   let source = "explicit";
   await signIn({
     getQuota: () => ({ ...BYTES, ...INODES, source }),
-    setQuota: ({ username, quotaBytes, inodeLimit }) => {
-      asked.push([username, quotaBytes, inodeLimit]);
+    setQuota: ({ username, quotaBytes, inodeLimit, keepQuota }) => {
+      asked.push([username, quotaBytes, inodeLimit, keepQuota]);
       return { success: true, inodeLimit: inodeLimit === 0n ? 10_000_000n : (inodeLimit ?? 10_000_000n) };
     },
   });
@@ -63,10 +63,10 @@ test("quota set --inodes alone leaves the quota as it is: explicit in bytes, the
   assert.deepEqual(JSON.parse(both.out), { username: "bob@example.com", quota_bytes: 1_024, inode_limit: 7 });
   await quota("set", "bob@example.com", "1KiB");
   assert.deepEqual(asked, [
-    ["bob@example.com", 1_000n, 20_000_000n],
-    ["bob@example.com", 0n, 0n],
-    ["bob@example.com", 1_024n, 7n],
-    ["bob@example.com", 1_024n, undefined],
+    ["bob@example.com", 1_000n, 20_000_000n, true],
+    ["bob@example.com", 0n, 0n, true],
+    ["bob@example.com", 1_024n, 7n, false],
+    ["bob@example.com", 1_024n, undefined, false],
   ]);
 });
 

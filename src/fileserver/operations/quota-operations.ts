@@ -101,7 +101,8 @@ export class QuotaOperations {
   }
 
   /**
-   * Sets a quota, and an inode limit where named, for an administrator; succeeds only on stable storage (D6).
+   * Sets a quota unless it is kept, and an inode limit where named, for an administrator; succeeds only on stable
+   * storage (D6).
    * Other callers get success=false with the text of spec 7. So does an address with too many wrong
    * passwords, without a comparison. Throws why a presented session is invalid, and NODE_DRAINING while the
    * root moves.
@@ -111,12 +112,13 @@ export class QuotaOperations {
       readonly username: string;
       readonly quotaBytes: bigint;
       readonly inodeLimit?: bigint | undefined;
+      readonly keepQuota?: boolean;
     },
     credential: AdminCredential,
   ): Promise<Plain<SetQuotaResponse>> {
     const right = await this.adminOf(credential);
     if (!right.success) return right;
-    const { quotaBytes, inodeLimit } = request;
+    const { inodeLimit, keepQuota = false } = request;
     if (inodeLimit !== undefined && inodeLimit > BigInt(IDS_PER_ROOT)) {
       return refused(`an inode limit is a number from 0 to ${IDS_PER_ROOT}; 0 is the default`);
     }
@@ -132,7 +134,7 @@ export class QuotaOperations {
     if (this.#deps.isFrozen(username)) throw rootIsFrozen();
     const before = { bytes: quotas.quotaBytes(username), inodes: quotas.inodeLimit(username) };
     const limit = inodeLimit === undefined ? undefined : Number(inodeLimit);
-    await quotas.set(username, { quotaBytes, inodeLimit: limit });
+    await quotas.set(username, { quotaBytes: keepQuota ? undefined : request.quotaBytes, inodeLimit: limit });
     // A move that began meanwhile may have taken the former one along.
     if (this.#deps.isFrozen(username) || storage.root(username) === undefined) throw rootIsFrozen();
     usage.touch(username);

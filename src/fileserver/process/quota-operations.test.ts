@@ -43,6 +43,19 @@ test("the identity path is open to SVC_ADMIN_EMAIL alone (spec 5.5)", async () =
   assert.equal((await user.call.getQuota({})).quotaBytes, 7n);
 });
 
+test("an inode limit by itself leaves the quota that another administrator has set meanwhile", async () => {
+  const username = "user@example.com";
+  await node.signIn(username);
+  const admin = await node.signIn("admin@example.com");
+  await admin.call.setQuota({ username, quotaBytes: 9_000n });
+  const late = { username, quotaBytes: 7n, keepQuota: true, inodeLimit: 500n };
+  assert.equal((await admin.call.setQuota(late)).inodeLimit, 500n);
+  const user = await node.signIn(username);
+  const { quotaBytes, inodeLimit } = await user.call.getQuota({});
+  assert.deepEqual([quotaBytes, inodeLimit], [9_000n, 500n]);
+  await admin.call.setQuota({ username, quotaBytes: 7n, inodeLimit: 0n });
+});
+
 test("no credential at all gets the text of spec 7 and not Unauthenticated; a broken session is named (T9)", async () => {
   const reply = await node.anonymous.setQuota({ username: "user@example.com", quotaBytes: 1n });
   assert.deepEqual([reply.success, reply.error], [false, NOT_ADMIN]);
