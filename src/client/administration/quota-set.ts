@@ -8,7 +8,7 @@ import type { ClientContext } from "#client/connection/client-context.ts";
 import type { ClientFlags } from "#client/connection/client-flags.ts";
 import { type Cluster, SHORT } from "#client/connection/cluster.ts";
 import { refusalOf } from "#client/connection/refusal.ts";
-import { ClientError } from "#client/terminal/client-error.ts";
+import { ClientError, withHint } from "#client/terminal/client-error.ts";
 import { CALL_TIMEOUT_MS } from "#client/terminal/limits.ts";
 import type { GetQuotaResponse, SetQuotaResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import {
@@ -23,6 +23,10 @@ import {
 export interface SetFlags extends AdminPasswordFlags, ClientFlags {
   readonly inodes?: bigint;
 }
+
+/** What to do about a user who has no root on the server asked. */
+export const ELSEWHERE =
+  "Check the name; if it is right, name the server that holds the user's files with --fileserver HOST:PORT.";
 
 /** The limits that `grove quota set` asks for; one that is not named is undefined. */
 interface QuotaArguments {
@@ -97,12 +101,13 @@ async function tellSet(
  */
 function setByName(cluster: Cluster, root: string, request: QuotaArguments): Promise<SetQuotaResponse> {
   const { username, inodeLimit } = request;
-  return cluster.run(root, SHORT, async ({ files, unary }) => {
+  const set = cluster.run(root, SHORT, async ({ files, unary }) => {
     const quotaBytes = request.quotaBytes ?? presentQuota(await files.getQuota({ root: username }, unary));
     // Another administrator may set it between the two calls.
     const keepQuota = request.quotaBytes === undefined;
     return files.setQuota({ ...requestOf({ username, inodeLimit, quotaBytes }), keepQuota }, unary);
   });
+  return set.catch(withHint("NO_SUCH_PATH", ELSEWHERE));
 }
 
 function presentQuota({ source, quotaBytes }: GetQuotaResponse): bigint {
@@ -129,7 +134,7 @@ function requireSuccess(reply: SetQuotaResponse): void {
   if (reply.success) return;
   if (reply.error.startsWith("permission denied")) throw new GroveError("NOT_ADMIN", reply.error);
   throw new ClientError("USAGE", reply.error === "" ? "the server refused" : reply.error, {
-    todo: "Check the name; if it is right, name the server that holds the user's files with --fileserver HOST:PORT.",
+    todo: ELSEWHERE,
   });
 }
 

@@ -1,8 +1,9 @@
 // Tests of `grove quota` and `grove quota set`: output, requests, and servers without inode limits.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { Code } from "#wire/framing/status.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
-import { type FakeHandlers, type FakeServer, startFakeServer } from "./fake-server.fixture.ts";
+import { type FakeHandlers, type FakeServer, refusal, startFakeServer } from "./fake-server.fixture.ts";
 
 let client: TestClient;
 let server: FakeServer | undefined;
@@ -68,6 +69,20 @@ test("quota set --inodes alone leaves the quota as it is: explicit in bytes, the
     ["bob@example.com", 1_024n, 7n, false],
     ["bob@example.com", 1_024n, undefined, false],
   ]);
+});
+
+test("of a user whose root lives elsewhere it says how to ask there", async () => {
+  await signIn({
+    getQuota: () => {
+      throw refusal(Code.NOT_FOUND, "NO_SUCH_PATH");
+    },
+  });
+  for (const words of [["bob@example.com"], ["set", "bob@example.com", "--inodes", "5"]]) {
+    assert.match(
+      (await quota(...words)).err,
+      /name the server that holds the user's files with --fileserver/,
+    );
+  }
 });
 
 test("a limit that the server did not set is no success, and one that is none is not sent", async () => {

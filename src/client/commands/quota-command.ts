@@ -3,11 +3,18 @@ import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { PERCENT_TOLD_MAX } from "#base/usage-level.ts";
-import { parseInodes, rootNear, type SetFlags, setQuota } from "#client/administration/quota-set.ts";
+import {
+  ELSEWHERE,
+  parseInodes,
+  rootNear,
+  type SetFlags,
+  setQuota,
+} from "#client/administration/quota-set.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { withHint } from "#client/terminal/client-error.ts";
 import type { GetQuotaResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 
 /** Makes the parser of `grove quota` and `grove quota set`. */
@@ -59,7 +66,9 @@ async function showQuota(context: ClientContext, user: string | undefined): Prom
   const cluster = await context.cluster();
   // An administrator may see quotas of roots whose route no server reveals (decision D13).
   const near = root === "" ? "" : await rootNear(cluster, root);
-  const quota = await cluster.run(near, SHORT, (server) => server.files.getQuota({ root }, server.unary));
+  const quota = await cluster
+    .run(near, SHORT, (server) => server.files.getQuota({ root }, server.unary))
+    .catch(withHint("NO_SUCH_PATH", ELSEWHERE));
   if (context.isJson) {
     await context.printJson({
       root,
