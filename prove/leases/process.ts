@@ -90,6 +90,8 @@ export class ProcessMoves {
     this.#mover = new RootMover({
       ...common,
       source: this.source,
+      // One that has moved to the engine may be with another of its nodes.
+      isServed: () => Promise.resolve(true),
       connect: (address) => ({
         client: clientOf(RootSource, onPeers, () => find(address)),
         close: () => undefined,

@@ -50,6 +50,23 @@ test("a root arrives whole with its quota; its former node names the new one, an
   await confirmAndCheck(cluster);
 });
 
+test("a target that has lost a root since it moved there says so in the store, and says when it is there again", async (context) => {
+  const cluster = await startTwoNodes(context, fill);
+  const { directory, faults, from, to, pass, reaches } = cluster;
+  await directory.beginMove(ORDER);
+  await reaches((move) => move?.state === "switched");
+  await until(() => to.side.storage.root(OWNER) !== undefined);
+  faults.isGone = true;
+  pass(10_000);
+  await reaches((move) => move?.problem === "the root is not here");
+  await assert.rejects(directory.decideMove(OWNER, "confirm"), /b does not have the root/);
+  assert.ok(chunkFiles(from.side.directory).length > 0);
+  faults.isGone = false;
+  pass(10_000);
+  await reaches((move) => move?.problem === "");
+  await confirmAndCheck(cluster);
+});
+
 test("a target without room takes nothing, says so in the store, and goes on once there is some", async (context) => {
   const cluster = await startTwoNodes(context, fill);
   const { directory, faults, to, pass, reaches } = cluster;

@@ -20,11 +20,15 @@ const RETRY_MAX_MS = 60_000;
 /** Who has taken a root over hears of its move once the store has heard of that: until then it is kept. */
 const UNKNOWN_MS: number = 2 * NODE_LEASE_MS;
 
+/** What the store hears of a root that has moved here and that a restore of this node has lost. */
+const NOT_HERE = "the root is not here";
+
 /** Dependencies of the mover. */
 export interface RootMoverDeps extends MoveTargetDeps {
   readonly moves: RootMoveStorage;
   readonly known: KnownMoves;
   readonly source: MoveSource;
+  readonly isServed: (owner: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -37,6 +41,8 @@ export class RootMover {
   readonly #notBefore = new Map<string, number>();
   readonly #pauses = new Map<string, number>();
   readonly #progress = new Map<string, MoveProgress>();
+  /** What the store was told last of roots that have moved here. */
+  readonly #told = new Map<string, string>();
   /** Moves whose rows are removed here, which may take minutes and keeps no other waiting. */
   readonly #ending = new Set<string>();
   #ended: Promise<void> = Promise.resolve();
@@ -144,9 +150,18 @@ export class RootMover {
     this.#notBefore.delete(moveId);
     this.#pauses.delete(moveId);
     this.#progress.delete(moveId);
-    if (state === "switched") return;
+    if (state === "switched") return this.#tellWhetherHere(move);
+    this.#told.delete(moveId);
     await moves.endImport(moveId);
     await known.take({ moveId, step: MoveStep.END });
+  }
+
+  /** The copy at the source may be all that is left of a root that has moved here. */
+  async #tellWhetherHere({ moveId, owner }: NodeMove): Promise<void> {
+    const problem = (await this.#deps.isServed(owner)) ? "" : NOT_HERE;
+    if (this.#told.get(moveId) === problem) return;
+    await this.#deps.known.take({ moveId, step: MoveStep.PROGRESS, problem });
+    this.#told.set(moveId, problem);
   }
 
   #pull(move: NodeMove): void {

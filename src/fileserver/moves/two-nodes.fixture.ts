@@ -39,6 +39,8 @@ export interface Faults {
   beforeChunk?: () => Promise<void>;
   /** Free bytes at the target; unlimited by default. */
   room?: bigint;
+  /** True where the target has lost what it serves. */
+  isGone?: boolean;
   /** Bytes of the root, as its source tells; 1,000 by default. */
   usedBytes?: number;
 }
@@ -128,6 +130,7 @@ export async function startTwoNodes(
     const mover = new RootMover({
       ...common,
       source,
+      isServed: async (owner) => faults.isGone !== true && side.storage.root(owner) !== undefined,
       connect: (address) => {
         const link = new GrpcChannel({ addresses: [address] });
         return { client: createClient(RootSource, link), close: () => link.close() };

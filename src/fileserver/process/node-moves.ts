@@ -108,6 +108,7 @@ export class NodeMoves {
       moves: storage.moves,
       known: this.#known,
       source: this.source,
+      isServed: async (owner) => (await againWhenRowsCome(() => storage.root(owner))) !== undefined,
       connect: (address) => this.#connect(address, linked),
       roomFor: (bytes) => freeBytes() >= bytes + reserveBytes,
       takeProperties: (owner, properties) => takeProperties(owner, properties, this.#deps),

@@ -24,6 +24,7 @@ async function isAsked(directory: Directory, fsId: string, epoch: number): Promi
 /** Declares the tests. */
 export function testDepartedRoots(contract: Contract): void {
   testSurvivor(contract);
+  testLostThere(contract);
   for (const first of ["a", "b"]) {
     contract(
       `an older copy of the store hears from the former node where a root went, and has it there once that lists it; ${first} registers first (D27)`,
@@ -207,6 +208,54 @@ export function testDepartedRoots(contract: Contract): void {
       assert.equal(await homeIn(directory), "a");
     },
   );
+}
+
+/** What a node does about a root that has moved there and that a restore of it has lost. */
+function testLostThere(contract: Contract): void {
+  contract(
+    "a root that has moved to a node which has lost it since is not confirmed, nor made anew, but taken back while that node runs",
+    async ({ directory }) => {
+      await directory.register(registration("a", { roots: [held] }));
+      await directory.register(registration("b"));
+      const { moveId } = await directory.beginMove({ owner: OWNER, target: "b" });
+      const node = (fsId: string) => ({ fsId, epoch: 1, speaker: MOCK });
+      const { attempt } = await directory.advanceMove(node("b"), moveId, { step: "freeze" });
+      const { changedMs } = await directory.advanceMove(node("b"), moveId, { step: "switch", attempt });
+      const tell = (problem: string) =>
+        directory.advanceMove(node("b"), moveId, { step: "progress", bytes: 0, rows: 0, left: 0, problem });
+      await tell("the root is not here");
+      assert.equal((await directory.rootMoves())[0]?.changedMs, changedMs, "the copy is of the switch");
+      await refused("BAD_ARGUMENT", directory.decideMove(OWNER, "confirm"));
+      const claim = () => directory.claimRoot(OWNER, { ...node("b"), needsNumber: true });
+      await refused("ROOT_LOST", claim());
+      // A newer backup has brought it back.
+      await tell("");
+      await refused("STARTING", claim());
+      await refused("BAD_ARGUMENT", directory.decideMove(OWNER, "take_back"));
+      await tell("the root is not here");
+      assert.equal((await directory.decideMove(OWNER, "take_back"))?.state, "returned");
+      assert.equal(await homeIn(directory), "a");
+      await directory.advanceMove(node("a"), moveId, { step: "end" });
+      assert.deepEqual(await directory.rootMoves(), []);
+    },
+  );
+
+  contract("a node of the shared engine need not serve a root itself that has moved there", async (store) => {
+    const { directory } = store;
+    await directory.register(registration("a", { roots: [held] }));
+    await directory.register(registration("b", { onEngine: true }));
+    const { moveId } = await directory.beginMove({ owner: OWNER, target: "b" });
+    const node = { fsId: "b", epoch: 1, speaker: MOCK };
+    const { attempt } = await directory.advanceMove(node, moveId, { step: "freeze" });
+    await directory.advanceMove(node, moveId, { step: "switch", attempt });
+    const counts = { bytes: 0, rows: 0, left: 0 };
+    await directory.advanceMove(node, moveId, {
+      step: "progress",
+      ...counts,
+      problem: "the root is not here",
+    });
+    assert.equal((await directory.decideMove(OWNER, "confirm"))?.state, "confirmed");
+  });
 }
 
 function testSurvivor(contract: Contract): void {

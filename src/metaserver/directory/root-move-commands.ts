@@ -115,13 +115,36 @@ export function* decideMove(now: Moment, owner: string, decision: MoveDecision):
   return yield* change(now, move, { state: wanted, problem: "" });
 }
 
+/**
+ * Notes whether the target has a root that has moved there. Any node of the shared engine may serve one that has moved
+ * to that. The time of the switch stays: the source's copy is of then.
+ */
+function* noteWhetherThere(
+  move: RootMove,
+  problem: string,
+  known: () => Plan<readonly NodeRecord[]>,
+): Plan<RootMove> {
+  const { target } = move;
+  if (problem === move.problem) return move;
+  if ((yield* known()).some(({ fsId, onEngine }) => fsId === target && onEngine === true)) return move;
+  const noted = { ...move, problem };
+  yield* putMove(noted);
+  return noted;
+}
+
 /** True for a move whose root is with its source again. */
 function isGivenBack({ state }: RootMove): boolean {
   return state === "undone" || state === "returned";
 }
 
 /** The source's copy may be all that is left of a root whose node does not run. */
-function* requireServed(now: Moment, { owner, source }: RootMove): Plan<void> {
+function* requireServed(now: Moment, { owner, source, target, problem }: RootMove): Plan<void> {
+  if (problem !== "") {
+    throw bad(
+      `${target} does not have the root of ${owner}, and the copy on ${source} may be the last one: ` +
+        `-take_back has ${source} serve it again`,
+    );
+  }
   const root = yield* get<{ fs_id: string }>("SELECT fs_id FROM roots WHERE owner = ?", owner);
   const known = yield* nodes(now);
   if (root === undefined || known.some(({ fsId, live }) => fsId === root.fs_id && live)) return;
@@ -135,10 +158,11 @@ function* requireServed(now: Moment, { owner, source }: RootMove): Plan<void> {
 /** Has the source serve its copy again. What the target has comes too late from then on: that is a copy of before. */
 function* takeBack(now: Moment, move: RootMove): Plan<RootMove> {
   const { moveId, owner, rootId, source, target, state } = move;
+  const isThere = move.problem === "";
   if (state === "returned") return move;
   if (state !== "switched") throw bad(`${source} keeps no copy of the root of ${owner} (${state})`);
   const known = yield* nodes(now);
-  if (known.some(({ fsId, live }) => fsId === target && live))
+  if (isThere && known.some(({ fsId, live }) => fsId === target && live))
     throw bad(`${target} runs, and has the root of ${owner}: confirm the move, then move the root back`);
   if (known.some(({ fsId, onEngine }) => fsId === source && onEngine === true))
     throw bad(`the copy of the root of ${owner} lies in the shared engine, which gives none back`);
@@ -148,7 +172,7 @@ function* takeBack(now: Moment, move: RootMove): Plan<RootMove> {
     ...place,
   );
   if (changes !== 1) throw bad(`the root of ${owner} is not on ${target} any more`);
-  yield* expectCopyAt(target);
+  if (isThere) yield* expectCopyAt(target);
   // The source tells them as they were.
   yield* run("DELETE FROM grants WHERE owner = ?", owner);
   yield* noteArrival(rootId, idBehind(moveId));
@@ -203,6 +227,7 @@ export function* advanceMove(
     case "progress": {
       requireRole(role, "target");
       const { bytes, rows, left, problem } = step;
+      if (current.state === "switched") return yield* noteWhetherThere(current, problem, listedOnce(now));
       return yield* change(now, current, { bytes, rows, left, problem });
     }
     case "freeze":

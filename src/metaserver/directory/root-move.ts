@@ -41,7 +41,7 @@ export interface RootMove {
   readonly bytes: number;
   readonly rows: number;
   readonly left: number;
-  /** Why it does not go on, in words; empty while it does. */
+  /** Why it does not go on, in words; empty while it does. Of one that has switched: the target has lost the root. */
   readonly problem: string;
   /** Sides that have ended their part. */
   readonly ended: readonly ("source" | "target")[];
@@ -168,8 +168,9 @@ export interface RootMoveStore {
   beginMove(order: MoveOrder): Promise<RootMove>;
   /**
    * Confirms a move that has switched, or undoes one that has not. Or takes the copy back into service that the
-   * source of a switched one keeps, where the target does not run. Undefined when there is none. Throws
-   * BAD_ARGUMENT when it is too early or too late for that, and for a confirmation while the root's node does not run.
+   * source of a switched one keeps, where the target does not run or lacks the root. Undefined when there is none.
+   * Throws BAD_ARGUMENT when it is too early or too late for that, and for a confirmation while the root's node does
+   * not run or lacks the root.
    */
   decideMove(owner: string, decision: MoveDecision): Promise<RootMove | undefined>;
   /** All moves by owner. */

@@ -11,7 +11,7 @@ import type { NodeCaller } from "./node-caller.ts";
 import { type Moment, newUlid, nodes, requireCaller, waitForUnknownNodesMs } from "./node-commands.ts";
 import { chooseNode } from "./placement.ts";
 import { nobodyTakesRoots, placementPauses } from "./placement-pauses.ts";
-import { arrivesAt } from "./root-move-rows.ts";
+import { arrivesAt, findMove } from "./root-move-rows.ts";
 import { takeRootNumber } from "./root-numbers.ts";
 
 /**
@@ -47,6 +47,13 @@ export function* claimRoot(now: Moment, owner: string, caller: NodeCaller): Plan
   // An older copy of the store places roots where they were: one that this node lacks may be on another.
   if (caller.needsNumber === true) yield* requireAllLists();
   if (caller.needsNumber === true && (yield* arrivesAt(owner, caller.fsId))) {
+    const move = yield* findMove(owner);
+    if (move !== undefined && move.problem !== "") {
+      throw new GroveError(
+        "ROOT_LOST",
+        `the root of ${owner} has moved to ${caller.fsId}, which does not have it; ${move.source} keeps a copy: grove root move ${owner} -take_back`,
+      );
+    }
     throw new GroveError("STARTING", "this root is arriving from another server; try again", {
       metadata: { retry_after_ms: "1000" },
     });

@@ -181,7 +181,7 @@ function logRegistered(log: Logger, registration: NodeRegistration, lease: Lease
   log.info("node_registered", { ...node, ...size, version });
   const { conflicts, copies = [] } = lease;
   for (const { owner, target } of copies.slice(0, CONFLICTS_LOGGED)) {
-    const todo = `it is kept and not served; once ${target} was looked at: grove root move ${owner} -confirm`;
+    const todo = `it is kept and not served; where ${target} has the root: grove root move ${owner} -confirm; where it has lost it: -take_back`;
     log.error("root_copy_found", { ...node, owner, lives_on: target, of: copies.length, todo });
   }
   for (const { owner, recordedFsId } of conflicts.slice(0, CONFLICTS_LOGGED)) {

@@ -139,6 +139,8 @@ export function lineOf(move: RootMove): string {
   const way = `${owner}: ${source} → ${target}`;
   switch (move.state) {
     case "switched":
+      if (move.problem !== "")
+        return `${way}: ${target} does not have it; ${source} keeps its copy: grove root move ${owner} -take_back`;
       return `${way}: lives on ${target} now; ${source} keeps its copy until you confirm: grove root move ${owner} -confirm`;
     case "confirmed":
       return `${way}: confirmed; ${source} removes its copy`;
