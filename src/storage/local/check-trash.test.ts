@@ -1,12 +1,21 @@
 // Tests of the check of the trash: it finds planted differences, and its repairs lose nothing (A-17).
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { checkStorage } from "#storage/check/check-storage.ts";
 import { DATABASE_FILE } from "#storage/metadata/schema.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
-import { assertSound, BY_OWNER, OWNER, openTestStorage, patterned, upload } from "./store.fixture.ts";
+import {
+  assertSound,
+  BY_OWNER,
+  chunkFiles,
+  OWNER,
+  openTestStorage,
+  patterned,
+  upload,
+} from "./store.fixture.ts";
 
 /** A directory with a formerly shared folder of 700,000 bytes in the trash, and a live one beside it. */
 async function filled(context: TestContext): Promise<string> {
@@ -89,3 +98,16 @@ for (const [what, { sql, text, isLeftToPeople, inTrash = 700_000 }] of Object.en
     assertSound(directory);
   });
 }
+
+test("what is damaged in the trash is named by the place that it came from, and a circle by each name once", async (context) => {
+  const directory = await filled(context);
+  for (const path of chunkFiles(directory)) rmSync(path);
+  const { differences } = checkStorage(directory, { repair: false, deep: false });
+  assert.match(
+    differences.join("\n"),
+    new RegExp(`^${OWNER}:/gone/large \\(in the trash\\): chunk \\w+ has no file$`, "u"),
+  );
+  change(directory, "UPDATE inode SET parent_id = id, size = 1 WHERE name = 'live'");
+  const circle = checkStorage(directory, { repair: false, deep: false }).differences;
+  assert.ok(circle.some((line) => line.startsWith(`${OWNER}:/live: says 1 bytes`)));
+});
