@@ -6,6 +6,7 @@ import { networkOf } from "#base/network.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { createServer } from "./http.ts";
 import { listenWithRetries } from "./listen-retry.ts";
+import { UnansweredRequests } from "./unanswered-requests.ts";
 
 /** Connections of the metrics listener at once. */
 const METRICS_CONNECTIONS_MAX = 64;
@@ -40,7 +41,9 @@ export interface StatusServer {
 /** Listens. Rejects with BAD_ARGUMENT when the port is not available. */
 export async function serveStatus(deps: StatusServerDeps, address: HostPort): Promise<StatusServer> {
   let answering = 0;
+  const unanswered = new UnansweredRequests();
   const server = createServer(SERVER_OPTIONS, (request, response) => {
+    if (!unanswered.take(request, response)) return;
     if (answering >= METRICS_ANSWERS_MAX) return sendBusy(response);
     answering++;
     // A client that never reads would hold its answer, and a place, for ever.

@@ -1,10 +1,5 @@
 // Builds the console's Fastify application: 64-bit JSON, problem documents, gate, headers, limits (D2, D17).
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-} from "node:http";
+import { createServer as createHttpServer, type RequestListener, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
@@ -33,6 +28,7 @@ import { type App, ProblemError } from "#console/http/route.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "#console/routes/live-routes.ts";
 import { isWithinAnswer } from "#os/begun-answer.ts";
 import { peerAddress } from "#os/client-address.ts";
+import { UnansweredRequests } from "#os/unanswered-requests.ts";
 
 /** Body size of a request (D17). */
 const CONSOLE_BODY_MAX_BYTES = 65_536;
@@ -47,8 +43,6 @@ const CONSOLE_CONNECTIONS_MAX = 4_096;
 const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
 /** Time limit for a request's head and body, against clients that hold connections by sending slowly. */
 const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
-/** Requests of one connection without an answer: browsers wait for each, and each may hold an open file. */
-const CONSOLE_REQUESTS_UNANSWERED = 4;
 /** Time in which an answer must be made and taken: who never reads would hold it for ever. */
 const CONSOLE_ANSWER_TIMEOUT_MS = 300_000;
 /** Idle time of a kept connection: longer than that of proxies, so that they close first. */
@@ -160,20 +154,13 @@ function tellAnswered(app: App, answered: (answered: Answered) => void): void {
 
 /** Ends connections that send many requests at once, or do not take an answer. */
 function boundRequests({ clock }: AppDeps, handler: RequestListener): RequestListener {
-  const unanswered = new WeakMap<IncomingMessage["socket"], number>();
+  const unanswered = new UnansweredRequests();
   return (request, response) => {
-    const { socket } = request;
-    const count = unanswered.get(socket) ?? 0;
-    if (count >= CONSOLE_REQUESTS_UNANSWERED) {
-      socket.destroy();
-      return;
-    }
-    unanswered.set(socket, count + 1);
-    const answered = clock.after(CONSOLE_ANSWER_TIMEOUT_MS, () => socket.destroy());
-    response.once("close", () => {
-      answered();
-      unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1);
-    });
+    if (!unanswered.take(request, response)) return;
+    response.once(
+      "close",
+      clock.after(CONSOLE_ANSWER_TIMEOUT_MS, () => request.socket.destroy()),
+    );
     handler(request, response);
   };
 }
