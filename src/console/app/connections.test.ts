@@ -1,6 +1,5 @@
 // What one connection may hold of the console: few requests without answers, and no answer that it does not take.
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { until } from "#testing/until.ts";
@@ -29,9 +28,14 @@ function sendTo({ url }: AppUnderTest, requests: number): Socket {
   }).on("error", () => undefined);
 }
 
+/** Resolves with a connection's end, by a reset too. */
+function endOf(socket: Socket): Promise<void> {
+  return new Promise((resolve) => socket.once("close", () => resolve()));
+}
+
 test("a connection that sends many requests at once is ended, and what it sent is not done", async (t) => {
   const { held, came } = await startHeld(t);
-  await once(sendTo(held, 1_000), "close");
+  await endOf(sendTo(held, 1_000));
   assert.ok(came() <= 4, String(came()));
   assert.equal((await held.ask("/api/nothing")).status, 404);
 });
@@ -42,7 +46,7 @@ test("a connection that does not take its answer is ended after five minutes", a
   await until(() => came() === 1);
   held.clock.advance(299_999);
   assert.equal(socket.closed, false);
-  const closed = once(socket, "close");
+  const closed = endOf(socket);
   held.clock.advance(1);
   await closed;
 });

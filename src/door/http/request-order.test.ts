@@ -88,6 +88,6 @@ test("what is no HTTP and comes within an answer adds nothing to its bytes", asy
     answer += part.toString("latin1");
   });
   socket.on("error", () => undefined);
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   assert.match(answer, /^HTTP\/1\.1 206 [^]*\r\n\r\na?$/u);
 });
