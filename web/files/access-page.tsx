@@ -5,6 +5,7 @@ import type { SignedIn } from "#wire/webapi/files.ts";
 import { door, Refusal } from "./api.ts";
 import { AppPasswordDialog } from "./app-password-dialog.tsx";
 import { CopyField } from "./copy-field.tsx";
+import { forgetPerson } from "./one-person.ts";
 import { Problem } from "./problem.tsx";
 import { SessionList } from "./session-list.tsx";
 import type { Message } from "./toast.tsx";
@@ -115,6 +116,7 @@ function SignOutEverywhere(): ReactNode {
   const end = async (): Promise<void> => {
     try {
       await door.signOutEverywhere();
+      forgetPerson();
       location.assign("/");
     } catch (error) {
       setProblem(error);

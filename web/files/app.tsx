@@ -3,10 +3,9 @@ import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react
 import type { QuotaFacts, SignedIn } from "#wire/webapi/files.ts";
 import { AccessPage } from "./access-page.tsx";
 import { door, Refusal } from "./api.ts";
-import { forgetUploads } from "./cut-uploads.ts";
 import { FolderPage } from "./folder-page.tsx";
 import { LinksPage } from "./links-page.tsx";
-import { forgetPerson, useOnePerson } from "./one-person.ts";
+import { forgetPerson, notePerson, useOnePerson } from "./one-person.ts";
 import { goTo, searchOf, useSearch, type View, viewOf } from "./place-in-address.ts";
 import { QuotaBar } from "./quota-bar.tsx";
 import { SearchPage } from "./search-page.tsx";
@@ -37,7 +36,10 @@ const PLACES: readonly { readonly view: View; readonly text: string }[] = [
 export function App(): ReactNode {
   const [me, setMe] = useState<SignedIn | Refusal>();
   useEffect(() => {
-    door.me().then(setMe, setMe);
+    door.me().then((found) => {
+      notePerson(found.username);
+      setMe(found);
+    }, setMe);
   }, []);
   if (me === undefined) return <p className="alone">Asking who you are …</p>;
   if (!(me instanceof Refusal)) return <SignedInApp me={me} />;
@@ -109,8 +111,6 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
   const signOut = async (): Promise<void> => {
     try {
       await door.signOut();
-      // The next person at this browser need not read the names.
-      forgetUploads();
       forgetPerson();
       location.assign("/");
     } catch (error) {

@@ -1,13 +1,20 @@
 // One person at a time in a browser: its pages share one cookie, so earlier ones would act for the next.
 import { useEffect, useEffectEvent } from "react";
+import { forgetUploads } from "./cut-uploads.ts";
 
 const KEY = "grove-person";
 
-/** Tells the browser's other pages who is signed in; calls back when one of them names somebody else. */
+/** Notes who is signed in, which tells the browser's other pages; what the browser keeps of somebody else goes. */
+export function notePerson(name: string): void {
+  // A session ends without a word to this page: by its age, or from another browser.
+  if (localStorage.getItem(KEY) !== name) forgetUploads();
+  localStorage.setItem(KEY, name);
+}
+
+/** Calls back when another page of the browser names somebody else. */
 export function useOnePerson(name: string, onOther: () => void): void {
   const call = useEffectEvent(onOther);
   useEffect(() => {
-    localStorage.setItem(KEY, name);
     const look = ({ key, newValue }: StorageEvent): void => {
       if (key === KEY && newValue !== null && newValue !== name) call();
     };
@@ -16,7 +23,8 @@ export function useOnePerson(name: string, onOther: () => void): void {
   }, [name]);
 }
 
-/** Forgets who it was. */
+/** Forgets who it was, with the names of uploads that the next person need not read. */
 export function forgetPerson(): void {
+  forgetUploads();
   localStorage.removeItem(KEY);
 }
