@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
-import { type Answer, answeringDoor } from "./answering-door.ts";
+import { until } from "#testing/until.ts";
+import { type Answer, answeringDoor, entry, refused } from "./answering-door.ts";
 import { LONG, startBrowser } from "./files-browser.ts";
 
 let browser: Browser;
@@ -23,6 +24,76 @@ async function openAt(
   await page.goto((await answeringDoor(t, answers)) + address);
   return page;
 }
+
+const named = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+test(
+  "a folder that is being read is read to its end while it changes, and once more after that",
+  LONG,
+  async (t) => {
+    let begun = 0;
+    const seconds: (() => void)[] = [];
+    const page = await openAt(t, "/", {
+      "/api/list": async ({ query }) => {
+        if (query.get("page") !== "more") {
+          begun++;
+          return { entries: [entry("a")], next: "more" };
+        }
+        await new Promise<void>((resolve) => seconds.push(resolve));
+        return { entries: [entry(`of reading ${begun}`)], next: "" };
+      },
+      "/api/folder": () => entry("new", "folder"),
+    });
+    await until(() => seconds.length === 1, "the second page's call");
+    await named(page, "New folder").click();
+    await page.getByLabel("Name", { exact: true }).fill("new");
+    await named(page, "Make").click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    seconds[0]?.();
+    await named(page, "of reading 1").waitFor();
+    await until(() => seconds.length === 2, "the reading after the change");
+    seconds[1]?.();
+    await named(page, "of reading 2").waitFor();
+    assert.equal(begun, 2);
+  },
+);
+
+test("what cannot come back keeps nothing else in the trash, and is told", LONG, async (t) => {
+  const restored: unknown[] = [];
+  let ids = 0;
+  const page = await openAt(t, "/", {
+    "/api/list": () => ({ entries: ["a", "b", "c"].map((name) => entry(name)), next: "" }),
+    "/api/trash": () => ({ id: `t${++ids}` }),
+    "/api/restore": ({ body }) => {
+      if (body["id"] === "t1") return refused(404, "NO_SUCH_PATH", "there is no such item in the trash");
+      restored.push(body["id"]);
+      return entry("b");
+    },
+  });
+  // A click on a box leaves the keys with the list.
+  for (const name of ["a", "b", "c"]) await page.getByLabel(`Select ${name}`).click();
+  await page.keyboard.press("Delete");
+  await page.getByText("Moved 3 items to the trash.").waitFor();
+  await named(page, "Undo").click();
+  await page.getByText("there is no such item in the trash. 1 of 3 items could not be taken back.").waitFor();
+  assert.deepEqual(restored, ["t2", "t3"]);
+});
+
+test("a move to where something is already moves nothing and says so", LONG, async (t) => {
+  const page = await openAt(t, "/", { "/api/list": () => ({ entries: [entry("a")], next: "" }) });
+  await page.getByLabel("Select a").check();
+  await named(page, "Move").click();
+  await named(page, "Move here").click();
+  await page.getByText("a is in the top folder already.").waitFor();
+  assert.equal(await named(page, "Undo").count(), 0);
+});
+
+test("a file that was found and is gone by then is said to be gone", LONG, async (t) => {
+  const page = await openAt(t, "/?show=gone.txt", {
+    "/api/list": () => ({ entries: [entry("a")], next: "" }),
+  });
+  await page.getByRole("dialog", { name: "gone.txt" }).getByText("not in the folder any more").waitFor();
+});
 
 test(
   "the next person at a browser reads no names of uploads, however the session before ended",

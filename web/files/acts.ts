@@ -23,7 +23,7 @@ async function told(acts: ActsOf, act: () => Promise<Message>): Promise<void> {
   try {
     acts.say(await act());
   } catch (error) {
-    acts.say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
+    acts.say({ text: textOf(error), isProblem: true });
   } finally {
     acts.refresh();
   }
@@ -31,19 +31,41 @@ async function told(acts: ActsOf, act: () => Promise<Message>): Promise<void> {
 
 /** What is said of an act that went wrong on the way: what has been done by then, and the way back from it. */
 function brokenOff(error: unknown, done: string | undefined, back: Pick<Message, "undo">): Message {
-  const text = error instanceof Error ? error.message : String(error);
   return done === undefined
-    ? { text, isProblem: true }
-    : { text: `${text} Before that: ${done}.`, isProblem: true, ...back };
+    ? { text: textOf(error), isProblem: true }
+    : { text: `${sentence(textOf(error))} Before that: ${done}.`, isProblem: true, ...back };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/u.test(text) ? text : `${text}.`;
+}
+
+/** Takes back all that it can, and rejects with the first refusal: one of many keeps no others from coming back. */
+async function takeBack<T>(done: readonly T[], back: (one: T) => Promise<unknown>): Promise<void> {
+  const problems: Error[] = [];
+  for (const one of done) {
+    try {
+      await back(one);
+    } catch (error) {
+      problems.push(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  const [first] = problems;
+  if (first === undefined) return;
+  if (done.length === 1) throw first;
+  const left = `${problems.length.toLocaleString("en")} of ${counted(done.length, "item")}`;
+  throw new Error(`${sentence(first.message)} ${left} could not be taken back.`);
 }
 
 /** Puts entries into the trash. */
 export function trashAll(acts: ActsOf, entries: readonly FileEntry[]): Promise<void> {
   return told(acts, async () => {
     const ids: string[] = [];
-    const undo = async (): Promise<void> => {
-      for (const id of ids) await door.restore(acts.here.root, id);
-    };
+    const undo = (): Promise<void> => takeBack(ids, (id) => door.restore(acts.here.root, id));
     try {
       for (const { name } of entries) ids.push((await door.toTrash(placeIn(acts.here, name))).id);
     } catch (error) {
@@ -60,13 +82,13 @@ export function moveAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
     const moved: { readonly from: string; readonly to: string }[] = [];
     const { root } = acts.here;
     const where = folder === "/" ? "the top folder" : nameOf(folder);
-    const undo = async (): Promise<void> => {
-      for (const { from, to } of moved) await door.move({ root, path: to }, from, "rename");
-    };
+    if (folder === acts.here.path)
+      return { text: `${named(entries)} ${entries.length === 1 ? "is" : "are"} in ${where} already.` };
+    const undo = (): Promise<void> =>
+      takeBack(moved, ({ from, to }) => door.move({ root, path: to }, from, "rename"));
     try {
       for (const { name } of entries) {
         const from = below(acts.here.path, name);
-        if (below(folder, name) === from) continue;
         const { path: to } = await door.move({ root, path: from }, below(folder, name), "rename");
         moved.push({ from, to });
       }
@@ -84,9 +106,7 @@ export function copyAll(acts: ActsOf, entries: readonly FileEntry[], folder: str
     const { root } = acts.here;
     const made: string[] = [];
     let isKept = false;
-    const undo = async (): Promise<void> => {
-      for (const path of made) await door.toTrash({ root, path });
-    };
+    const undo = (): Promise<void> => takeBack(made, (path) => door.toTrash({ root, path }));
     // Who may not delete there cannot take it back.
     const back = (): Pick<Message, "undo"> => (isKept ? {} : { undo });
     try {

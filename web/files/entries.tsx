@@ -65,6 +65,8 @@ export function Entries(props: EntriesProps): ReactNode {
   // The second click of two may fall into the folder that the first one has opened.
   const clicked = useRef<string>(undefined);
   const onClick = (event: MouseEvent): void => {
+    // The keys for what is selected are the list's.
+    if (event.target instanceof HTMLInputElement) scroller.current?.focus();
     const index = indexOf(event);
     if (index === undefined) return;
     const name = entries[index]?.name;

@@ -3,11 +3,11 @@ import { type ReactNode, useState } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { type ActsOf, copyAll, moveAll, rename } from "./acts.ts";
 import { door } from "./api.ts";
-import { TextDialog } from "./dialog.tsx";
+import { Dialog, TextDialog } from "./dialog.tsx";
 import { FolderPicker } from "./folder-picker.tsx";
 import { Preview } from "./preview.tsx";
 import { ShareDialog } from "./share-dialog.tsx";
-import { below, counted, windowsTrouble } from "./words.ts";
+import { below, counted, shownName, windowsTrouble } from "./words.ts";
 
 /** Which of them is open. */
 export type OpenDialog = "copy" | "folder" | "move" | "preview" | "rename" | "share";
@@ -24,6 +24,8 @@ export interface FolderDialogsProps {
   readonly acts: ActsOf;
   readonly entries: readonly FileEntry[];
   readonly chosen: readonly FileEntry[];
+  /** True once all entries are known. */
+  readonly isWhole: boolean;
   /** The file to look at first. */
   readonly shown: string | undefined;
   readonly onSelect: (names: ReadonlySet<string>) => void;
@@ -116,12 +118,17 @@ function NewName({
   );
 }
 
-function Look({ acts, entries, shown: first, onClose }: FolderDialogsProps): ReactNode {
+function Look({ acts, entries, isWhole, shown: first, onClose }: FolderDialogsProps): ReactNode {
   const [shown, setShown] = useState(first);
   const files = entries.filter(({ kind }) => kind === "file");
   const at = files.findIndex(({ name }) => name === shown);
   const entry = files[at];
-  if (entry === undefined) return null;
+  if (entry === undefined)
+    return isWhole ? (
+      <Dialog title={shownName(shown ?? "")} onClose={onClose}>
+        <p>This file is not in the folder any more.</p>
+      </Dialog>
+    ) : null;
   const { root, path } = acts.here;
   return (
     <Preview

@@ -94,6 +94,7 @@ export function FolderPage(props: FolderPageProps): ReactNode {
         acts={acts}
         entries={folder.entries}
         chosen={chosen}
+        isWhole={!folder.isLoading && folder.problem === undefined}
         shown={shown}
         onSelect={setSelected}
         onClose={() => setOpen(undefined)}

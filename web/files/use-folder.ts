@@ -1,5 +1,5 @@
 // The entries of a folder, page by page, kept fresh after changes.
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { door, type Place, Refusal } from "./api.ts";
 
@@ -39,47 +39,51 @@ export function useFolder(place: Place, order: Order, filter: string, version = 
   }>({ of: "", reading: "", entries: [], isLoading: true, problem: undefined });
   const here = JSON.stringify([root, path]);
   const reading = `${version} ${round}`;
+  const underWay = useRef<{ isOld: boolean }>(undefined);
   useEffect(() => {
     const gone = new AbortController();
+    const own = { isOld: false };
+    underWay.current = own;
     let again: ReturnType<typeof setTimeout> | undefined;
-    const read = async (): Promise<void> => {
-      const entries: FileEntry[] = [];
-      try {
-        for (let page = "", isFirst = true; isFirst || page !== ""; isFirst = false) {
-          const found = await door.list({ root, path }, page, gone.signal);
-          entries.push(...found.entries);
-          page = found.next;
-          if (gone.signal.aborted) return;
-          // A folder that is read anew stays as it was until all of it is there.
-          setState((before) =>
-            before.of === here && page !== "" && before.entries.length >= entries.length
-              ? before
-              : { of: here, reading, entries: [...entries], isLoading: page !== "", problem: undefined },
-          );
-        }
-      } catch (error) {
-        if (gone.signal.aborted) return;
-        const problem =
-          error instanceof Refusal ? error : new Refusal(500, { error: "INTERNAL", message: String(error) });
-        if (problem.isPassing) again = setTimeout(() => setRound((number) => number + 1), AGAIN_MS);
-        // What was known of the folder is better than nothing.
-        setState((before) => ({
-          of: here,
-          reading,
-          entries: before.of === here && before.entries.length > entries.length ? before.entries : entries,
-          isLoading: false,
-          problem,
-        }));
-      }
+    const entries: FileEntry[] = [];
+    // A folder that is read anew stays as it was until all of it is there.
+    const take = (isLoading: boolean): void =>
+      setState((before) =>
+        before.of === here && isLoading && before.entries.length >= entries.length
+          ? before
+          : { of: here, reading, entries: [...entries], isLoading, problem: undefined },
+      );
+    const fail = (error: unknown): void => {
+      const problem =
+        error instanceof Refusal ? error : new Refusal(500, { error: "INTERNAL", message: String(error) });
+      if (problem.isPassing) again = setTimeout(() => setRound((number) => number + 1), AGAIN_MS);
+      // What was known of the folder is better than nothing.
+      setState((before) => ({
+        of: here,
+        reading,
+        entries: before.of === here && before.entries.length > entries.length ? before.entries : entries,
+        isLoading: false,
+        problem,
+      }));
     };
-    void read();
+    const isGone = (): boolean => gone.signal.aborted;
+    void readPages({ root, path }, entries, gone.signal, take)
+      .catch((error: unknown) => isGone() || fail(error))
+      .finally(() => {
+        if (underWay.current === own) underWay.current = undefined;
+        if (own.isOld && !isGone()) setRound((number) => number + 1);
+      });
     return () => {
       gone.abort();
       clearTimeout(again);
     };
   }, [root, path, here, reading]);
   const isHere = state.of === here;
-  const refresh = useCallback(() => setRound((number) => number + 1), []);
+  // A reading that each change began anew would not end before the last of them: uploads change every second.
+  const refresh = useCallback(() => {
+    if (underWay.current === undefined) setRound((number) => number + 1);
+    else underWay.current.isOld = true;
+  }, []);
   const entries = useMemo(
     () => (isHere ? sorted(state.entries, order, filter) : []),
     [isHere, state.entries, order, filter],
@@ -90,6 +94,22 @@ export function useFolder(place: Place, order: Order, filter: string, version = 
     problem: isHere ? state.problem : undefined,
     refresh,
   };
+}
+
+/** Reads all pages of a folder; tells after each whether more are to come. */
+async function readPages(
+  place: Place,
+  entries: FileEntry[],
+  signal: AbortSignal,
+  take: (isLoading: boolean) => void,
+): Promise<void> {
+  for (let page = "", isFirst = true; isFirst || page !== ""; isFirst = false) {
+    const found = await door.list(place, page, signal);
+    if (signal.aborted) return;
+    entries.push(...found.entries);
+    page = found.next;
+    take(page !== "");
+  }
 }
 
 /** Folders first, then by the order. */
