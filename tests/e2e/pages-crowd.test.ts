@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
-import { type FakeCluster, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
+import { type FakeCluster, fakeAlert, fakeNode, fakeUser } from "#testing/fake-cluster.ts";
 import { HISTORY_COLUMNS } from "#wire/webapi/performance.ts";
 import { openNewPage } from "./browser.ts";
 import { BUILT, FAKE_URL, type FakeConsole, fakeConsole } from "./fake-console.ts";
@@ -247,3 +247,27 @@ test("a console that has forgotten the session while it was away is noticed when
 async function assertSoon(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 50));
 }
+
+test("rows that a pointer holds go once another question is answered: a search, a name, a severity", {
+  skip,
+}, async (t) => {
+  const users = Array.from({ length: 9 }, (_, index) => fakeUser(index));
+  const alerts = [fakeAlert(1, { severity: "critical" }), fakeAlert(2, { severity: "warning" })];
+  const { page } = await open(t, { users, alerts });
+  await page.goto(`${FAKE_URL}/users`);
+  await page.getByRole("link", { name: "user3@people.example" }).hover();
+  await page.keyboard.press("/");
+  await page.keyboard.type("user7");
+  await page.getByRole("link", { name: "user3@people.example" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "user7@people.example" }).waitFor();
+  await page.goto(`${FAKE_URL}/nodes`);
+  await page.getByRole("link", { name: "fs-1", exact: true }).hover();
+  await page.getByLabel("Name").fill("fs-2");
+  await page.getByRole("link", { name: "fs-1", exact: true }).waitFor({ state: "detached" });
+  await page.goto(`${FAKE_URL}/alerts`);
+  await page.getByText("What alert 1 says").hover();
+  await page.getByLabel("Severity").first().focus();
+  await page.keyboard.press("ArrowDown");
+  await page.getByRole("option", { name: "warning" }).dispatchEvent("click");
+  await page.getByText("What alert 1 says").waitFor({ state: "detached" });
+});

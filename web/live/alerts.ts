@@ -38,16 +38,22 @@ export function useAlertList(filters: URLSearchParams): {
   readonly alerts: readonly AlertRecord[] | undefined;
   readonly total: number;
   readonly error: Error | null;
+  /** The filters of these alerts; those before while others are read. */
+  readonly asked: string;
 } {
   const phase = usePhase();
   const search = filters.toString();
   const query = useQuery({
     queryKey: [...ALERTS_KEY, "list", search],
-    queryFn: ({ signal }) => call<z.infer<typeof alertList>>(`/api/alerts?${search}`, { signal }),
+    queryFn: async ({ signal }) => ({
+      ...(await call<z.infer<typeof alertList>>(`/api/alerts?${search}`, { signal })),
+      asked: search,
+    }),
     refetchInterval: phase === "live" ? COUNT_POLL_MS : POLL_MS,
     placeholderData: (before) => before,
   });
-  return { alerts: query.data?.alerts, total: query.data?.total ?? 0, error: query.error };
+  const { alerts, total = 0, asked = "" } = query.data ?? {};
+  return { alerts, total, error: query.error, asked };
 }
 
 /**

@@ -30,7 +30,10 @@ export function held<Row>(
   return { rows: [...kept, ...behind], waiting: fresh.length - behind.length };
 }
 
-/** Holds rows under a mouse pointer or the focus; touches hold nothing. */
+/**
+ * Holds rows under a mouse pointer or the focus; touches hold nothing. Rows that answer another question, such
+ * as a search, want a key of their own: those of the one before would stay.
+ */
 export function useHeldRows<Row>(rows: readonly Row[], idOf: (row: Row) => string): HeldRows<Row> {
   const [before, setBefore] = useState<ReadonlyMap<string, Row>>();
   const [isPointed, setPointed] = useState(false);

@@ -20,6 +20,8 @@ export interface UserPages {
   readonly isReadingMore: boolean;
   readonly more: () => void;
   readonly error: Error | null;
+  /** The question that these users answer; that of the list before while another is read. */
+  readonly asked: string;
 }
 
 /** GET /api/users, page by page, sorted by the console. */
@@ -32,15 +34,16 @@ export function useUsers(options: {
   readonly isLockedAlone?: boolean;
 }): UserPages {
   const { q, sort, node, isLockedAlone = false } = options;
+  const asked = JSON.stringify([q, sort, node, isLockedAlone]);
   const query = useInfiniteQuery({
     queryKey: ["users", q, sort, node, isLockedAlone],
-    queryFn: ({ pageParam, signal }) => {
+    queryFn: async ({ pageParam, signal }) => {
       const search = new URLSearchParams({ sort, limit: String(PAGE) });
       if (q !== "") search.set("q", q);
       if (node !== "") search.set("node", node);
       if (isLockedAlone) search.set("locked", "true");
       if (pageParam !== "") search.set("cursor", pageParam);
-      return call<UserPage>(`/api/users?${search}`, { signal });
+      return { ...(await call<UserPage>(`/api/users?${search}`, { signal })), asked };
     },
     initialPageParam: "",
     getNextPageParam: (last) => last.next_cursor ?? undefined,
@@ -58,6 +61,7 @@ export function useUsers(options: {
       if (query.hasNextPage && !query.isFetching) void query.fetchNextPage();
     },
     error: query.error,
+    asked: query.data?.pages[0]?.asked ?? "",
   };
 }
 

@@ -41,7 +41,7 @@ export function Page(): ReactNode {
             : "Nothing is above its limit. What is raised appears here within one poll of five seconds."}
         </Nothing>
       ) : (
-        <AlertCards alerts={open.alerts} total={open.total} isOperator={isOperator} />
+        <AlertCards key={open.asked} alerts={open.alerts} total={open.total} isOperator={isOperator} />
       )}
       {further === undefined ? null : <p className="quiet">{further}.</p>}
       {isOperator ? <Silences /> : null}
@@ -54,7 +54,7 @@ export function Page(): ReactNode {
           days, the newest thousand of them.
         </Nothing>
       ) : (
-        <AlertTable alerts={past.alerts} />
+        <AlertTable key={past.asked} alerts={past.alerts} />
       )}
     </>
   );

@@ -47,7 +47,7 @@ export function Page(): ReactNode {
       ) : shown.length === 0 ? (
         <Nothing>No node has this name and state. Clear the filter to see all.</Nothing>
       ) : (
-        <NodeTable nodes={shown} />
+        <NodeTable key={JSON.stringify([text, state])} nodes={shown} />
       )}
     </div>
   );

@@ -45,6 +45,7 @@ export function Page(): ReactNode {
         </Nothing>
       ) : (
         <UserTable
+          key={list.asked}
           users={list.users}
           total={list.total}
           search={search}
