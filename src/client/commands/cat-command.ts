@@ -61,7 +61,7 @@ async function printFile(context: ClientContext, typed: string, flags: CatFlags)
     last = slice.at(-1) ?? last;
     // The slice's buffer is free again only after the write.
     if (output.write(slice) || !output.writable) return true;
-    return once(output, "drain").then(() => undefined);
+    return once(output, "drain", { signal: context.signal }).then(() => undefined);
   };
   // Printed bytes cannot be taken back, so a file is retried only before its first printed byte.
   const patience = {

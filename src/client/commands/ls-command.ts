@@ -129,6 +129,7 @@ class JsonPrinter implements Printer {
   }
 
   async #write(text: string): Promise<void> {
-    await writeAll(this.#context.terminal.output, terminalJson(text));
+    const { signal, terminal } = this.#context;
+    await writeAll(terminal.output, terminalJson(text), signal);
   }
 }

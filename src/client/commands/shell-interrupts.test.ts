@@ -1,7 +1,11 @@
-// Tests of Ctrl-C and of signals in the shell, on a terminal and from a pipe, while a server does not answer.
+// Tests of Ctrl-C and of signals: in the shell while a server does not answer, at questions, and while input or
+// output rests.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { after, before, test } from "node:test";
+import { GROVE_LAUNCHER } from "#testing/grove-program.ts";
 import { until } from "#testing/until.ts";
 import type { TestClient, VerbResult } from "./client.fixture.ts";
 import type { ServerProcess } from "./server-processes.fixture.ts";
@@ -96,4 +100,31 @@ test("Ctrl-C at a question ends its verb with 130, and Ctrl-D answers no", LIMIT
   const { code, err } = await asked("\u0004");
   assert.equal(code, 0);
   assert.match(err, /\nNothing was deleted\.\n$/);
+});
+
+test("Ctrl-C ends a write whose input rests, and leaves the file as it was", LIMIT, async () => {
+  assert.equal((await client.run(import("./write-command.ts"), ["/w"], { stdin: "abc" })).code, 0);
+  for (const words of [["/w"], ["--offset", "1", "/w"]]) {
+    const keys = new PassThrough();
+    const ended = client.run(import("./write-command.ts"), words, { stdin: keys });
+    // More than streams hold on their way: it is being read, and less than a chunk.
+    keys.write(Buffer.alloc(1_000_000));
+    await until(() => keys.readableLength + keys.writableLength === 0);
+    signal("SIGINT");
+    assert.equal((await ended).code, 130);
+  }
+  assert.equal((await client.run(import("./cat-command.ts"), ["/w"])).out, "abc");
+});
+
+test("Ctrl-C ends commands whose reader takes nothing more", LIMIT, async (t) => {
+  const written = { stdin: Buffer.alloc(3_000_000, 32) };
+  assert.equal((await client.run(import("./write-command.ts"), ["/large"], written)).code, 0);
+  const child = spawn(GROVE_LAUNCHER, ["cat", "/large"], {
+    env: { ...process.env, ...client.env },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  await once(child.stdout, "readable");
+  child.kill("SIGINT");
+  assert.deepEqual(await once(child, "exit"), [130, null]);
 });

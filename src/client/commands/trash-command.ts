@@ -142,7 +142,7 @@ async function list(context: ClientContext): Promise<void> {
 }
 
 async function writeJson(context: ClientContext, text: string): Promise<void> {
-  await writeAll(context.terminal.output, terminalJson(text));
+  await writeAll(context.terminal.output, terminalJson(text), context.signal);
 }
 
 async function restore(context: ClientContext, typed: string, flags: RestoreFlags): Promise<void> {

@@ -8,7 +8,7 @@ import { type CommandHost, processHost } from "#client/connection/command-host.t
 import type { RemotePath } from "#client/connection/remote-path.ts";
 import { byteCount } from "#client/terminal/byte-count.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
-import { isTty } from "#client/terminal/terminal.ts";
+import { isTty, readAll } from "#client/terminal/terminal.ts";
 import { InputOnce } from "#client/transfer/input-once.ts";
 import { uploadChunks } from "#client/transfer/upload.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -132,10 +132,11 @@ async function overwrite(
 
 /** Standard input, whose failures are told in words. */
 async function* told(
-  input: AsyncIterable<Buffer | string>,
+  input: NodeJS.ReadStream,
+  signal: AbortSignal,
 ): AsyncGenerator<Buffer | string, void, undefined> {
   try {
-    yield* input;
+    yield* readAll(input, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw localFailure(error, "standard input");
     throw new ClientError("USAGE", "standard input is a folder, and a file is written from a file or a pipe");
@@ -146,8 +147,7 @@ async function* told(
 async function* inputChunks(context: ClientContext): AsyncGenerator<Buffer, void, undefined> {
   let slices: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of told(context.terminal.input)) {
-    context.signal.throwIfAborted();
+  for await (const piece of told(context.terminal.input, context.signal)) {
     let rest = typeof piece === "string" ? Buffer.from(piece) : piece;
     while (bytes + rest.length >= CHUNK_BYTES) {
       slices.push(rest.subarray(0, CHUNK_BYTES - bytes));

@@ -122,12 +122,12 @@ export class ClientContext {
   /** Prints lines, unless JSON was asked for; terminal controls in them are escaped. */
   async print(...lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
-    await writeAll(this.terminal.output, `${lines.map(terminalText).join("\n")}\n`);
+    await writeAll(this.terminal.output, `${lines.map(terminalText).join("\n")}\n`, this.signal);
   }
 
   /** Prints one JSON document. */
   async printJson(value: unknown): Promise<void> {
-    await writeAll(this.terminal.output, `${terminalJson(stringify64(value, 2))}\n`);
+    await writeAll(this.terminal.output, `${terminalJson(stringify64(value, 2))}\n`, this.signal);
   }
 
   /** Prints a note on standard error, unless JSON was asked for. */

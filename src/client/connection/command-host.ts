@@ -27,6 +27,8 @@ export class ProcessHost implements CommandHost {
     const shared = await makeSharedParts(terminal.env);
     const code = await runAction({ verb, flags, terminal, shared }, action);
     await closeShared(shared);
+    // Output that its reader does not take would keep an interrupted process.
+    if (code === EXIT.interrupted && terminal.output.writableLength > 0) process.exit(code);
     // Never process.exit(): output still on its way would be lost.
     if (code !== 0) process.exitCode = code;
   }

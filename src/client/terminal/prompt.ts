@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { readHiddenLine } from "#os/hidden-input.ts";
 import { ClientError } from "./client-error.ts";
 import { PASTE_MAX_LENGTH } from "./limits.ts";
-import { isTty, type Terminal } from "./terminal.ts";
+import { isTty, readAll, type Terminal } from "./terminal.ts";
 import { terminalText } from "./terminal-text.ts";
 
 /**
@@ -89,13 +89,9 @@ export async function askSecret(terminal: Terminal, question: string, signal: Ab
 }
 
 /** The first line of a stream that is no terminal, trimmed. */
-export async function readFirstLine(
-  input: AsyncIterable<Buffer | string>,
-  signal: AbortSignal,
-): Promise<string> {
+export async function readFirstLine(input: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
   let text = "";
-  for await (const piece of input) {
-    signal.throwIfAborted();
+  for await (const piece of readAll(input, signal)) {
     text += piece.toString();
     if (text.includes("\n") || text.length > PASTE_MAX_LENGTH) break;
   }

@@ -21,9 +21,29 @@ export function isTty(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
   return stream.isTTY;
 }
 
-/** Writes, and waits for a slow reader, so that a large listing in a pipe is never buffered. */
-export async function writeAll(stream: NodeJS.WriteStream, data: string | Uint8Array): Promise<void> {
-  if (!stream.write(data) && stream.writable) await once(stream, "drain");
+/** Writes, and waits for a slow reader, so that a large listing in a pipe is never buffered. Rejects on an abort. */
+export async function writeAll(
+  stream: NodeJS.WriteStream,
+  data: string | Uint8Array,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (stream.write(data) || !stream.writable) return;
+  await once(stream, "drain", signal === undefined ? {} : { signal });
+}
+
+/** Input to its end. An abort ends it with the signal's reason, also while nothing comes. */
+export async function* readAll(
+  input: NodeJS.ReadStream,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer | string, void, undefined> {
+  signal.throwIfAborted();
+  const onAbort = (): void => void input.destroy(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    yield* input as AsyncIterable<Buffer | string>;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 /** Lines for people on standard output. */
