@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import {
   chmodSync,
   chownSync,
+  closeSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -151,6 +153,20 @@ test("a part that is a link, has another name, is no file or is somebody else's 
     assert.equal(await LocalFileWriter.goOn(folder, "file", partial), undefined, what);
   }
   assert.equal(readFileSync(victim, "utf8"), "victim");
+});
+
+test("a link to an open file of a process, as /dev/stdout is, is not replaced", {
+  skip: process.platform !== "linux",
+}, async () => {
+  const path = target(0o600);
+  const descriptor = openSync(path, "r");
+  const link = join(dirname(path), "stdout");
+  symlinkSync(`/proc/self/fd/${descriptor}`, link);
+  const { code, err } = await client.run(import("./get-command.ts"), ["-q", `/of-${SIZES[0]}`, link]);
+  closeSync(descriptor);
+  assert.equal(code, 1);
+  assert.match(err, /is neither a file nor a folder\. To send the bytes there: grove cat PATH > TARGET/);
+  assert.equal(lstatSync(link).isSymbolicLink(), true);
 });
 
 test("under another group than before that group may do only what everybody may", () => {

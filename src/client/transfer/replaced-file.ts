@@ -1,5 +1,5 @@
 // Keeps the rights and the owner of a file that a download replaces, and says what none may replace.
-import { fchmodSync, fchownSync, fstatSync, lstatSync, type Stats, statSync } from "node:fs";
+import { fchmodSync, fchownSync, fstatSync, lstatSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { ClientError } from "#client/terminal/client-error.ts";
 
 /** Mode, owner and group of a file. */
@@ -22,11 +22,17 @@ export function requireReplaceable(path: string): void {
   } catch {
     // What leads nowhere is replaced itself.
   }
-  if (stats === undefined || stats.isFile() || stats.isDirectory()) return;
+  if (stats === undefined || stats.isDirectory()) return;
+  if (stats.isFile() && !isOpenFile(path)) return;
   throw new ClientError("LOCAL_FILE", "is neither a file nor a folder", {
     about: path,
     todo: "To send the bytes there: grove cat PATH > TARGET",
   });
+}
+
+/** True for a link such as /dev/stdout, which stands for an open file whatever that is. */
+function isOpenFile(path: string): boolean {
+  return lstatSync(path).isSymbolicLink() && readlinkSync(path).startsWith("/proc/");
 }
 
 /**
