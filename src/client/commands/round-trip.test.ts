@@ -331,7 +331,9 @@ test("an upload outlives kill -9 of the server: it goes on when the server is ba
   mkdirSync(tree);
   for (let at = 0; at < 600; at++) writeFileSync(join(tree, `f${at}`), randomBytes(3_000));
   writeFileSync(join(tree, "large"), randomBytes(30_000_000));
-  const child = spawnGrove(["put", "-r", tree, "/survivor"], client.env);
+  // A slow machine takes long to start a server.
+  const patient = { ...client.env, GROVE_RETRY_SECONDS: "60" };
+  const child = spawnGrove(["put", "-r", tree, "/survivor"], patient);
   let err = "";
   child.stderr?.on("data", (piece: Buffer) => {
     err += piece.toString();
