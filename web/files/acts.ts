@@ -44,7 +44,7 @@ function sentence(text: string): string {
   return /[.!?]$/u.test(text) ? text : `${text}.`;
 }
 
-/** Takes back all that it can, and rejects with the first refusal: one of many keeps no others from coming back. */
+/** Takes back all that it can; rejects with the first refusal, which keeps no others from coming back. */
 async function takeBack<T>(done: readonly T[], back: (one: T) => Promise<unknown>): Promise<void> {
   const problems: Error[] = [];
   for (const one of done) {

@@ -4,7 +4,7 @@ import { forgetUploads } from "./cut-uploads.ts";
 
 const KEY = "grove-person";
 
-/** Notes who is signed in, which tells the browser's other pages; what the browser keeps of somebody else goes. */
+/** Notes who is signed in, for the browser's other pages; what it keeps of somebody else goes. */
 export function notePerson(name: string): void {
   // A session ends without a word to this page: by its age, or from another browser.
   if (localStorage.getItem(KEY) !== name) forgetUploads();
