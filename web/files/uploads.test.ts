@@ -97,6 +97,21 @@ test("a folder that cannot be made again fails its files with the door's sentenc
   assert.equal(door.uploads.view().items[0]?.problem, "NO_SUCH_PATH");
 });
 
+test("a full space is named as whose it is, and only one's own trash is offered", async () => {
+  for (const [root, words, isFull] of [
+    ["", /^Your space is full.* Empty the trash/u, true],
+    ["ada@example.com", /^The space of ada@example\.com is full.* Ask for room there/u, false],
+  ] as const) {
+    const door = new PlayedDoor();
+    door.onSend = () => Promise.reject(refused(507, "QUOTA_EXCEEDED"));
+    door.uploads.add({ root, path: "/" }, [dropped("one")], []);
+    await door.all("failed");
+    const { stopped } = door.uploads.view();
+    assert.match(stopped?.text ?? "", words);
+    assert.equal(stopped?.isFull, isFull);
+  }
+});
+
 test("files of a folder whose name a file has fail at once", async () => {
   const door = new PlayedDoor();
   door.files.add("/taken");

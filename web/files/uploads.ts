@@ -200,7 +200,7 @@ export class Uploads {
     }
     item.state = "failed";
     item.problem = refusal?.message ?? String(error);
-    if (refusal !== undefined) this.#stopped = stopOf(refusal) ?? this.#stopped;
+    if (refusal !== undefined) this.#stopped = stopOf(refusal, item.place) ?? this.#stopped;
     // What is chosen again will be another file.
     if (refusal?.code === FILE_GONE) this.#deps.end([keyOf(item)]);
     return false;
@@ -318,27 +318,32 @@ function keyOfFolder({ root, path }: Place): string {
 }
 
 /** Why nothing more is sent after a refusal; undefined for one of a single file. */
-function stopOf({ code }: Refusal): Stop | undefined {
+function stopOf({ code }: Refusal, { root }: Place): Stop | undefined {
+  const space = root === "" ? "Your space" : `The space of ${root}`;
   switch (code) {
     case "QUOTA_EXCEEDED":
-      return stop("Your space is full, so the upload has stopped.", true);
+      return full(`${space} is full, so the upload has stopped.`, root);
     case "INODE_LIMIT":
-      return stop("Your space holds no more files, so the upload has stopped.", true);
+      return full(`${space} holds no more files, so the upload has stopped.`, root);
     case "DISK_RESERVE":
-      return stop("The server's disk is full, so the upload has stopped. Tell your administrator.", false);
+      return stop("The server's disk is full, so the upload has stopped. Tell your administrator.");
     case "SIGN_IN":
       return stop(
         "Your sign-in has ended, so the upload has stopped. Sign in again in another tab, then try again.",
-        false,
       );
     default:
       return undefined;
   }
 }
 
-function stop(text: string, isFull: boolean): Stop {
-  const todo = " Empty the trash or delete something, then try again: it goes on where it was.";
-  return { text: isFull ? text + todo : text, isFull };
+function stop(text: string): Stop {
+  return { text, isFull: false };
+}
+
+/** Only one's own trash can be emptied. */
+function full(text: string, root: string): Stop {
+  const todo = root === "" ? "Empty the trash or delete something" : "Ask for room there";
+  return { text: `${text} ${todo}, then try again: it goes on where it was.`, isFull: root === "" };
 }
 
 /** The uploads of this page. */

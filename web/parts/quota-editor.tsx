@@ -72,7 +72,11 @@ export function QuotaEditor({
           Set quota
         </Button>
         {user.quota_source === "explicit" ? (
-          <Button variant="default" onClick={() => change.mutate({ before: user, quotaBytes: 0n })}>
+          <Button
+            variant="default"
+            loading={change.isPending}
+            onClick={() => change.mutate({ before: user, quotaBytes: 0n })}
+          >
             Back to the default
           </Button>
         ) : null}

@@ -258,7 +258,7 @@ export class LinkSite {
 
 const ENDED =
   "It may have ended, or its file is gone. Open it again from where you got it, or ask who gave it to you.";
-const USED_UP = "It allows no more. Ask who gave it to you for another.";
+const USED_UP = "This link allows no more. Ask who gave it to you for another.";
 const TOO_LARGE =
   "This link takes no file of that size any more: send a smaller one, or ask for another link.";
 const SENTENCES: ReadonlyMap<string, string> = new Map([
