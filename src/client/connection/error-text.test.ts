@@ -60,6 +60,7 @@ test("a root that is moving, a server that stops, and maintenance are told apart
   assert.equal(told({ moving: "true", retry_after_ms: "500" }), "These files are moving to another server.");
   assert.equal(told({}), "The server is being taken out of service.");
   assert.equal(told({ maintenance: "n1" }), "New users wait.");
+  assert.equal(told({ new_users: "wait" }), "New users wait.");
 });
 
 test("what does not answer is the cluster's directory, or what a FileServer of the shared engine needs", () => {

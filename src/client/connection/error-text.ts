@@ -156,7 +156,7 @@ const EXPLAIN_REFUSAL: Readonly<Record<ErrorCode, Explain>> = {
   NODE_DRAINING({ message, metadata }) {
     if (metadata["moving"] !== undefined)
       return { what: "These files are moving to another server.", todo: LATER };
-    if (metadata["maintenance"] === undefined) {
+    if (metadata["maintenance"] === undefined && metadata["new_users"] === undefined) {
       return { what: "The server is being taken out of service.", todo: LATER };
     }
     return { what: sentence(message), todo: "Try again then, or ask the administrator of the cluster." };

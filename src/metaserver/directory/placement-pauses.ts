@@ -40,7 +40,9 @@ export function nobodyTakesRoots(
 ): GroveError {
   const paused = nodes.filter(({ fsId, live, draining }) => live && !draining && pauses.has(fsId));
   if (paused.length === 0) {
-    return new GroveError("NODE_DRAINING", "no FileServer that takes new roots is running");
+    return new GroveError("NODE_DRAINING", "new users wait: no FileServer that takes new roots is running", {
+      metadata: { new_users: "wait" },
+    });
   }
   const until = Math.min(...paused.map(({ fsId }) => pauses.get(fsId) ?? 0));
   return new GroveError(

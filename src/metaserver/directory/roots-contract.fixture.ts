@@ -34,7 +34,7 @@ export function testRoots(contract: Contract): void {
   );
 
   contract("draining and dead nodes get no new roots but keep theirs (D19)", async ({ directory }, clock) => {
-    await refused("NODE_DRAINING", directory.locateRoot("u@example.com"));
+    await assert.rejects(directory.locateRoot("u@example.com"), { metadata: { new_users: "wait" } });
     await directory.register(registration("a"));
     await directory.heartbeat(beat("a", 1, { draining: true }));
     await refused("NODE_DRAINING", directory.locateRoot("u@example.com"));
