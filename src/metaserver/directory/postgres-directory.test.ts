@@ -1,7 +1,8 @@
 // Runs the store's contract on a real PostgreSQL, and tests what is particular to a shared store.
-import { after } from "node:test";
+import { after, test } from "node:test";
 import pg from "pg";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
+import { until } from "#testing/until.ts";
 import type { Directory } from "./directory.ts";
 import { testDirectoryContract } from "./directory-contract.fixture.ts";
 import { openPostgresDirectory } from "./postgres-directory.ts";
@@ -42,3 +43,25 @@ testDirectoryContract(
   },
   { skip },
 );
+
+test("a MetaServer starts while its database is slow, and uses it once that is faster", {
+  skip,
+}, async (t) => {
+  const url = server.url(await server.createDatabase());
+  const other = await connected(url);
+  t.after(() => other.end());
+  // Its table takes half of a command's time, and its first statement the rest.
+  await other.query("BEGIN; CREATE SCHEMA grove");
+  const isFaster = other.query("SELECT pg_sleep(2.4); ROLLBACK");
+  let statements = 0;
+  const nowSql = (): string => `(SELECT 1790000000000 FROM pg_sleep(${statements++ === 0 ? 10 : 0}))`;
+  const directory = await openPostgresDirectory({ url, nowSql });
+  t.after(() => directory.close());
+  await isFaster;
+  await until(() =>
+    directory.clusterId().then(
+      () => true,
+      () => false,
+    ),
+  );
+});

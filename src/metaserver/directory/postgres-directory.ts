@@ -71,8 +71,8 @@ import {
 } from "./user-state-commands.ts";
 
 /**
- * Opens the store, making missing tables. While the database does not answer, commands reject with
- * STORE_UNAVAILABLE. Throws BAD_ARGUMENT for a wrong URL and tables of a newer Grove, CLUSTER_MISMATCH for
+ * Opens the store, making missing tables. While the database does not answer, or is too slow, commands reject with
+ * STORE_UNAVAILABLE or OVERLOADED. Throws BAD_ARGUMENT for a wrong URL and tables of a newer Grove, CLUSTER_MISMATCH for
  * another cluster's, STORE_UNAVAILABLE when the database refuses user, password or rights.
  */
 export async function openPostgresDirectory(deps: PostgresDirectoryDeps): Promise<Directory> {
@@ -80,7 +80,7 @@ export async function openPostgresDirectory(deps: PostgresDirectoryDeps): Promis
   try {
     await directory.clusterId();
   } catch (error) {
-    if (isGroveError(error, "STORE_UNAVAILABLE") && !directory.isRefused) return directory;
+    if (isGroveError(error, "STORE_UNAVAILABLE", "OVERLOADED") && !directory.isRefused) return directory;
     await directory.close();
     throw error;
   }
