@@ -18,7 +18,8 @@ function searchIn(
   entries: readonly (readonly [name: string, kind: Kind])[],
   text: string,
 ): Promise<FoundNames> {
-  const rows = entries.map(([name, kind]) => ({ name, kind, size: 0n, mtimeMs: 0n, etag: "", shared: [] }));
+  const other = { size: 0n, mtimeMs: 0n, etag: "", shared: [], myPermissions: [] };
+  const rows = entries.map(([name, kind]) => ({ name, kind, ...other }));
   const listing = ({ path }: RemotePath) => ({
     nextPageToken: "",
     entries: () => (path === "/" ? rows : []),
