@@ -103,6 +103,18 @@ test("a lock at the door holds against the CLI until it is given back", async ()
   assert.equal(await (await site.dav("locked")).text(), "theirs");
 });
 
+test("a person's own lock is ended in a terminal when the program that took it is gone", async () => {
+  assert.equal(await put("left", "mine"), 201);
+  const answer = await site.dav("left", {
+    method: "LOCK",
+    body: '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>',
+  });
+  assert.equal(answer.status, 200);
+  const { code, stderr } = await site.grove("unlock", "/left");
+  assert.equal(code, 0, stderr);
+  assert.equal(await put("left", "no token"), 204);
+});
+
 test("a FileServer that is killed and comes back costs no acknowledged file, and the door goes on", async () => {
   const killed = await site.pid("node-1");
   const acknowledged: string[] = [];

@@ -23,7 +23,7 @@ export const LOCK_NOTE_MAX_LENGTH = 1_000;
 
 /** A lock as callers see it. */
 export interface SeenLock {
-  /** Empty for others than the holder. */
+  /** Empty for who may not end it as its holder. */
   readonly token: string;
   readonly path: string;
   readonly username: string;
@@ -115,8 +115,7 @@ export class LockOperations {
     return meter.later("write", async () => {
       if (!request.breaks) {
         const { reached, lock } = await againWhenRowsCome(() => this.#find(caller, request));
-        const isOwn = caller.identity.limit === undefined && lock.username === caller.identity.username;
-        if (!isOwn && !isOwnLock(lock, caller)) throw noSuchLock();
+        if (!mayEnd(lock, caller)) throw noSuchLock();
         await locks.end(reached.owner, lock.token);
         return { ended: 1 };
       }
@@ -148,7 +147,7 @@ export class LockOperations {
       const here = this.#covering(reached).map((lock) => ({ lock, path: pathOf(reached, lock) }));
       const below = request.below ? this.#below(caller, reached) : [];
       return [...here, ...below].map(({ lock, path }) =>
-        this.#seen(lock, path, isOwnLock(lock, caller) ? lock.token : ""),
+        this.#seen(lock, path, mayEnd(lock, caller) ? lock.token : ""),
       );
     });
   }
@@ -217,6 +216,12 @@ export class LockOperations {
     const secondsLeft = Math.max(0, Math.ceil((expiresAtMs - this.#deps.clock.wallMs()) / 1000));
     return { token, path, username, isExclusive, isDeep, note, secondsLeft };
   }
+}
+
+/** True for the credential that took a lock, and for a sign-in of its person. */
+function mayEnd(lock: HeldLock, caller: Caller): boolean {
+  const { limit, username } = caller.identity;
+  return isOwnLock(lock, caller) || (limit === undefined && lock.username === username);
 }
 
 function pathOf(reached: Reached, lock: HeldLock): string {
