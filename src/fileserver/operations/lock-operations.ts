@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditSink } from "#base/audit-act.ts";
 import type { Clock } from "#base/clock.ts";
 import { constantTimeEqual } from "#base/constant-time.ts";
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import { requireContent } from "#fileserver/doors/xml-rule.ts";
 import type { HeldLock, LockStorage } from "#storage/contract/locks.ts";
@@ -46,7 +46,7 @@ export interface LockRequest extends Place {
 /** Dependencies of the operations. */
 export interface LockDeps {
   readonly locks: LockStorage;
-  readonly rule: Pick<LockRule, "held">;
+  readonly rule: Pick<LockRule, "endPowerless" | "held">;
   readonly access: Access;
   readonly meter: OperationMeter;
   readonly clock: Clock;
@@ -66,7 +66,7 @@ export class LockOperations {
    * a file made there now could be locked.
    */
   lock(caller: Caller, request: LockRequest): Promise<SeenLock> {
-    const { meter, access, locks, clock } = this.#deps;
+    const { meter, access, locks, rule, clock } = this.#deps;
     return meter.later("write", () =>
       retryWhenStale(async () => {
         if (request.note.length > LOCK_NOTE_MAX_LENGTH) {
@@ -81,7 +81,7 @@ export class LockOperations {
         const expiresAtMs = clock.wallMs() + secondsOf(request.seconds) * 1000;
         const credential = lockCredential(caller);
         const wish = { inodeId: inode.id, token, credential, isExclusive, isDeep, note, expiresAtMs };
-        await this.#endPowerless(reached.owner);
+        await rule.endPowerless(reached.owner);
         await locks.take({ ...contextOf(caller, reached), ...wish });
         const { username } = caller.identity;
         return this.#seen({ ...wish, username }, joinPath(reached.names), token);
@@ -179,17 +179,6 @@ export class LockOperations {
       const isShown = reached.isOwner || access.mayRead(caller.identity, reached.owner, names);
       return isShown ? [{ lock, path: joinPath(names) }] : [];
     });
-  }
-
-  /** Ends locks whose holders may no longer write there, so that they shut nobody out. */
-  async #endPowerless(owner: string): Promise<void> {
-    const { locks, rule } = this.#deps;
-    const held = new Set(rule.held(owner).map(({ token }) => token));
-    for (const { token } of locks.ofRoot(owner).filter((lock) => !held.has(lock.token))) {
-      await locks.end(owner, token).catch((error: unknown) => {
-        if (!isGroveError(error, "NO_SUCH_LOCK")) throw error;
-      });
-    }
   }
 
   #find(

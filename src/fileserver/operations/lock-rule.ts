@@ -1,5 +1,5 @@
 // Who a lock shuts out: every change but those of its holder who shows its token (RFC 4918, section 7).
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { HeldLock, LockStorage } from "#storage/contract/locks.ts";
@@ -44,6 +44,16 @@ export class LockRule {
       if (credential !== "" && this.#hasEnded(credential, lock.username, shownMs)) return false;
       return this.#access.mayStillHold(owner, lock.inodeId, holder);
     });
+  }
+
+  /** Ends locks whose holders may no longer write there, so that they shut nobody out, also once they may again. */
+  async endPowerless(owner: string): Promise<void> {
+    const held = new Set(this.held(owner).map(({ token }) => token));
+    for (const { token } of this.#locks.ofRoot(owner).filter((lock) => !held.has(lock.token))) {
+      await this.#locks.end(owner, token).catch((error: unknown) => {
+        if (!isGroveError(error, "NO_SUCH_LOCK")) throw error;
+      });
+    }
   }
 
   /**

@@ -7,9 +7,10 @@ import { personsUsername } from "#security/policy/group.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
 import type { SharedPath, Storage } from "#storage/contract/storage.ts";
 import type { ListSharesResponse } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
-import { type Access, existing, retryWhenStale } from "./access.ts";
+import { type Access, existing, type Reached, retryWhenStale } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { Changes } from "./changes.ts";
+import type { LockRule } from "./lock-rule.ts";
 import type { Place } from "./namespace-operations.ts";
 import type { OperationMeter } from "./operation-meter.ts";
 
@@ -41,6 +42,7 @@ export interface ShareDeps {
   readonly storage: Pick<Storage, "shares">;
   readonly access: Access;
   readonly changes: Changes;
+  readonly locks: Pick<LockRule, "endPowerless">;
   readonly meter: OperationMeter;
   /** Resolves when the MetaServer has acknowledged a root's shares, or its time is over; never rejects. */
   readonly told: (owner: string) => Promise<void>;
@@ -133,11 +135,14 @@ export class ShareOperations {
   }
 
   #run(act: "share" | "unshare", caller: Caller, request: ShareRequest): Promise<ShareReply> {
-    const { access, changes, storage, meter } = this.#deps;
+    const { access, changes, locks, storage, meter } = this.#deps;
     return meter.later("write", async () => {
       const username = personsUsername(request.user);
       const { reached, affectedInodes } = await retryWhenStale(async () => {
-        const reached = access.reach(caller.identity, request.root, request.path, "share");
+        const reach = (): Reached => access.reach(caller.identity, request.root, request.path, "share");
+        // A lock that ended with a former share does not come back with this one.
+        if (act === "share") await locks.endPowerless(reach().owner);
+        const reached = reach();
         const inode = existing(reached);
         if (act === "share" && this.#deps.isRetired(username)) {
           throw new GroveError(

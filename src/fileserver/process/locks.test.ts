@@ -147,6 +147,13 @@ test("a lock ends with its holder's right to write there", async () => {
   assert.deepEqual((await alice.call.listLocks({ path: "/d", below: true })).locks, []);
 });
 
+test("a lock outlives shares that give its holder nothing new", async () => {
+  const { token } = await bob.call.lock({ root: ALICE, path: "/d/f" });
+  for (const path of ["/d", "/d/f", "/"]) await alice.call.share({ path, user: bob.email });
+  assert.equal(await reasonOf(alice.call.writeFile({ path: "/d/f", data: DATA })), "LOCKED");
+  await bob.call.writeFile({ root: ALICE, path: "/d/f", data: DATA }, showing(bob, token));
+});
+
 test("a refusal says where the lock lies, and a listing shows what lies below", async () => {
   await bob.call.lock({ root: ALICE, path: "/d/sub", deep: true });
   const { error, message } = await refusal(alice.call.writeFile({ path: "/d/sub/g", data: DATA }));

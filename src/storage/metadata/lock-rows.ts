@@ -86,11 +86,10 @@ export class LockRows {
     return true;
   }
 
-  /** Ends the locks on an inode and on everything below it: all where it goes away or elsewhere, or a user's. */
-  dropBelow(root: RootState, inodeId: InodeId, username?: string): void {
+  /** Ends the locks on an inode that goes away or elsewhere, and on everything below it. */
+  dropBelow(root: RootState, inodeId: InodeId): void {
     const isWithin = this.within(inodeId);
     for (const lock of this.ofRoot(root)) {
-      if (username !== undefined && lock.username !== username) continue;
       if (isWithin(lock.inodeId)) this.drop(root, lock.token);
     }
   }

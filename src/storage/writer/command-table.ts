@@ -75,7 +75,7 @@ export class CommandTable {
     this.shareRows = new ShareRows(db, ledger, inodes);
     const heights = new TreeHeights(db, ledger);
     const locks = new LockRows(db, ledger);
-    this.#shares = new ShareCommands(ledger, inodes, this.shareRows, locks);
+    this.#shares = new ShareCommands(ledger, inodes, this.shareRows);
     this.#locks = new LockCommands(ledger, inodes, locks);
     const links = new LinkRows(db, locks);
     this.#links = new LinkCommands(ledger, inodes, links);

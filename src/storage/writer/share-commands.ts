@@ -5,7 +5,6 @@ import type { InodeId } from "#storage/contract/inode.ts";
 import { rootNumberOf } from "#storage/contract/inode.ts";
 import { holdToPath } from "#storage/metadata/followed-path.ts";
 import type { InodeRows } from "#storage/metadata/inode-rows.ts";
-import type { LockRows } from "#storage/metadata/lock-rows.ts";
 import { type PlacedGrant, pathBelow, type ShareRows, shareLimit } from "#storage/metadata/share-rows.ts";
 import {
   type DirectoryState,
@@ -29,10 +28,8 @@ export class ShareCommands {
   readonly #ledger: Ledger;
   readonly #inodes: InodeRows;
   readonly #shares: ShareRows;
-  readonly #locks: LockRows;
 
-  constructor(ledger: Ledger, inodes: InodeRows, shares: ShareRows, locks: LockRows) {
-    this.#locks = locks;
+  constructor(ledger: Ledger, inodes: InodeRows, shares: ShareRows) {
     this.#ledger = ledger;
     this.#inodes = inodes;
     this.#shares = shares;
@@ -50,7 +47,6 @@ export class ShareCommands {
     if (username === root.owner) {
       throw new GroveError("BAD_ARGUMENT", "this belongs to that user already");
     }
-    this.#locks.dropBelow(root, inodeId, username);
     const shares = this.#shares;
     const own = shares.at(inodeId, username);
     const excluded = shares
