@@ -98,5 +98,6 @@ function targetOf(
 ): CopyTarget {
   const { onConflict } = request;
   const place = { parentId: slot.parent.id, name: slot.name, onConflict };
-  return { ...contextOf(caller, target), sourceId: source.id, ...place, ...versionsOf(request) };
+  const seesAll = target.heir !== undefined;
+  return { ...contextOf(caller, target), sourceId: source.id, seesAll, ...place, ...versionsOf(request) };
 }

@@ -76,6 +76,19 @@ test("an heir reads and writes all of the root, pays nothing, and neither delete
   assert.equal((await owner.call.readFile({ path: "/docs/new" })).data.toString(), "12345678");
 });
 
+test("an heir's copy has all that the heir sees, also what was taken out of a share with the heir before", async () => {
+  const { owner, heir, root } = await pair("copies");
+  await owner.call.share({ path: "/docs", user: heir.email });
+  await owner.call.unshare({ path: "/docs/a", user: heir.email });
+  await handOver(root, heir.email);
+  await heir.call.copy({ root, path: "/docs", targetPath: "/copy" });
+  const { entries } = await heir.call.listDir({ root, path: "/copy" });
+  assert.deepEqual(
+    entries.map(({ name }) => name),
+    ["a"],
+  );
+});
+
 test("an heir with delete empties the trash too, but shares nothing", async () => {
   const { heir, root } = await pair("wide");
   await handOver(root, "wide-heir@example.com", { mayDelete: true });

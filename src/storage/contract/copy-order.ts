@@ -7,6 +7,8 @@ export interface CopyTarget extends ChangeContext, ExpectedVersions {
   readonly parentId: InodeId;
   readonly name: string;
   readonly onConflict: TreeConflictRule;
+  /** True for an heir of the whole root, from whom exclusions hide nothing. */
+  readonly seesAll?: boolean;
 }
 
 /** One copy. */

@@ -70,9 +70,9 @@ export class CopyRunner {
     );
     if (!("job" in begun.reply)) return { target: begun.target, reply: begun.reply };
     let { job } = begun.reply;
-    const { owner, accessVersion } = begun.target;
+    const { owner, accessVersion, seesAll } = begun.target;
     // The last step alone puts something into the tree, where a lock may be.
-    const change = { owner, by, accessVersion };
+    const change = { owner, by, accessVersion, seesAll };
     try {
       while (!isCopied(job)) {
         if (job.bytes > maxBytes || job.inodes > maxInodes) throw grown();

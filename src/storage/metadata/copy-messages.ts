@@ -46,8 +46,14 @@ export interface CopyJob {
   readonly inodes: number;
 }
 
+/** A change by a copy. */
+export interface CopyChange extends ChangeFields {
+  /** See CopyTarget. */
+  readonly seesAll?: boolean | undefined;
+}
+
 /** Source and target of a copy. */
-export interface CopyPlace extends ChangeFields, ExpectedVersions {
+export interface CopyPlace extends CopyChange, ExpectedVersions {
   readonly sourceId: InodeId;
   readonly parentId: InodeId;
   readonly name: string;
@@ -63,7 +69,7 @@ export interface BeginCopyCommand extends CopyPlace {
 }
 
 /** Does the next slice. */
-export interface CopySliceCommand extends ChangeFields {
+export interface CopySliceCommand extends CopyChange {
   readonly op: "copySlice";
   readonly job: CopyJob;
 }

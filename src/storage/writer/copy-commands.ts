@@ -2,10 +2,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { GroveError } from "#base/errors.ts";
 import type { InodeId } from "#storage/contract/inode.ts";
-import type { ChangeFields, ChangeReply } from "#storage/metadata/change-messages.ts";
+import type { ChangeReply } from "#storage/metadata/change-messages.ts";
 import type { ContentRows } from "#storage/metadata/content-rows.ts";
 import type {
   BeginCopyCommand,
+  CopyChange,
   CopyFrame,
   CopyJob,
   CopyPlace,
@@ -49,7 +50,7 @@ export const COPY_SLICE_ROWS = 512;
 interface Slice {
   readonly sourceId: InodeId;
   readonly root: RootState;
-  readonly change: ChangeFields;
+  readonly change: CopyChange;
   frames: CopyFrame[];
   list: ListCopy | null;
   bytes: number;
@@ -283,8 +284,8 @@ export class CopyCommands {
   }
 
   /** True for an entry that an exclusion hides from the copying user: a copy has what a listing shows. */
-  #isKeptFrom(root: RootState, id: InodeId, { by }: ChangeFields): boolean {
-    return by !== root.owner && this.#shares.at(id, by) === "exclusion";
+  #isKeptFrom(root: RootState, id: InodeId, { by, seesAll }: CopyChange): boolean {
+    return by !== root.owner && seesAll !== true && this.#shares.at(id, by) === "exclusion";
   }
 
   #beginList(slice: Slice, file: InodeRow, sourceList: number, target: InodeId | null): void {
