@@ -206,6 +206,16 @@ test("the trash gives shares up and keeps exclusions, so that a restore shows no
   assert.deepEqual(rowsOf(storage), [`+${BOB} /a`, `+${CAROL} /a`]);
 });
 
+test("a folder that a restore makes anew is kept from whom it was kept, and from nobody else (D14)", async (t) => {
+  const { storage } = await freshStorage(t);
+  const { b } = await withExclusion(storage);
+  const { item } = await storage.trash({ ...BY, inodeId: inodeAt(storage, "a", "b", "c").id });
+  await storage.remove({ ...BY, inodeId: b, recursive: true });
+  await storage.restore({ ...BY, trashId: item.id, names: undefined, onConflict: "fail" });
+  assert.deepEqual(sharedAt(storage, "a", "b", "c"), [CAROL]);
+  assert.deepEqual(rowsOf(storage), [`+${BOB} /a`, `+${CAROL} /a`, `-${BOB} /a/b`]);
+});
+
 test("a listing leaves out what is kept from a user, on full pages in every order, and nothing for others", async (t) => {
   const { storage } = await freshStorage(t);
   const a = await directory(storage, "a");

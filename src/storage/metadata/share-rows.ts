@@ -35,6 +35,7 @@ export class ShareRows {
   readonly #insert: StatementSync;
   readonly #find: StatementSync;
   readonly #count: StatementSync;
+  readonly #ofInode: StatementSync;
   readonly #below: StatementSync;
   readonly #delete: StatementSync;
   readonly #move: StatementSync;
@@ -50,6 +51,7 @@ export class ShareRows {
     );
     this.#find = db.prepare("SELECT excluded FROM share_grant WHERE inode_id = ? AND username = ?");
     this.#count = db.prepare("SELECT count(*) AS count FROM share_grant WHERE inode_id = ?");
+    this.#ofInode = db.prepare("SELECT username, excluded FROM share_grant WHERE inode_id = ?");
     this.#below = db.prepare(`SELECT ${COLUMNS} FROM share_grant WHERE ${AT_OR_BELOW} ORDER BY path`);
     this.#delete = db.prepare("DELETE FROM share_grant WHERE inode_id = ? AND username = ?");
     this.#rename = db.prepare("UPDATE share_grant SET owner = ? WHERE owner = ?");
@@ -77,6 +79,19 @@ export class ShareRows {
     return isLetIn(chain, ({ id, flags }) =>
       (flags & FLAG_HAS_GRANTS) === 0 ? undefined : this.at(id, username),
     );
+  }
+
+  /** Users whom an exclusion keeps out of a chain, the deepest directory first, and the path of each exclusion. */
+  keptOut(chain: readonly DirectoryState[]): Pick<PlacedGrant, "path" | "username">[] {
+    const decided = new Set<string>();
+    return chain.flatMap(({ id, name, flags }, at) => {
+      if ((flags & FLAG_HAS_GRANTS) === 0) return [];
+      const path = pathBelow(chain.slice(at + 1), name);
+      const rows = this.#ofInode.all(id) as unknown as Pick<PlacedGrant, "excluded" | "username">[];
+      const news = rows.filter(({ username }) => !decided.has(username));
+      for (const { username } of news) decided.add(username);
+      return news.filter(({ excluded }) => excluded === 1).map(({ username }) => ({ username, path }));
+    });
   }
 
   /**

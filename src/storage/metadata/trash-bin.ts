@@ -1,13 +1,14 @@
 // Rows of the trash as the writer makes and removes them: trashed inodes, replaced content, and former
 // shares.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { covers } from "#base/names.ts";
 import { type FormerShare, type InodeId, inodeIdText, type TrashedContent } from "#storage/contract/inode.ts";
 import { type TrashItem, trashIdOf } from "#storage/contract/trash.ts";
 import type { ChangeFields } from "./change-messages.ts";
 import type { ContentRows } from "./content-rows.ts";
 import { type InodeRow, type InodeRows, isDirectory } from "./inode-rows.ts";
 import { FLAG_DAMAGED, FLAG_HAS_GRANTS } from "./schema.ts";
-import { pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
+import { type PlacedGrant, pathBelow, type ShareRows, shareLimit } from "./share-rows.ts";
 import { type DirectoryState, type Ledger, type Place, type RootState } from "./unit-of-work.ts";
 
 /** Former shares listed for one item of the trash; the rest is only counted. */
@@ -28,6 +29,15 @@ interface Exclusion {
   readonly path: string;
 }
 
+/** Where an item is restored. */
+export interface ExclusionsPlace {
+  readonly path: string;
+  /** Folders above it that were made anew. */
+  readonly made: readonly Pick<PlacedGrant, "inodeId" | "path">[];
+  readonly by: string;
+  readonly nowMs: number;
+}
+
 /** Bytes and inodes of a subtree, its top included. */
 export interface Weight {
   readonly bytes: number;
@@ -45,6 +55,7 @@ export class TrashBin {
   readonly #select: StatementSync;
   readonly #delete: StatementSync;
   readonly #keepGrant: StatementSync;
+  readonly #keepAbove: StatementSync;
   readonly #exclusions: StatementSync;
   readonly #formerShares: StatementSync;
   readonly #deleteFormerShares: StatementSync;
@@ -69,6 +80,10 @@ export class TrashBin {
     this.#delete = db.prepare("DELETE FROM trash WHERE root_number = ? AND id = ?");
     this.#keepGrant = db.prepare(
       "INSERT INTO trash_grant (root_number, trash_id, inode_id, username, path, excluded) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    // A row of the item's own says the same, or more.
+    this.#keepAbove = db.prepare(
+      "INSERT INTO trash_grant (root_number, trash_id, inode_id, username, path, excluded) VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO NOTHING",
     );
     this.#exclusions = db.prepare(
       `SELECT inode_id AS inodeId, username, path FROM trash_grant
@@ -120,6 +135,7 @@ export class TrashBin {
         if (excluded === 1) this.#keepGrant.run(root.number, item.id, id, username, path, excluded);
       }
     }
+    this.#keepExclusionsAbove(place, id, item.id);
     return size;
   }
 
@@ -148,27 +164,20 @@ export class TrashBin {
   }
 
   /**
-   * Restores the exclusions of an item at its path: users who were excluded stay so until it is shared again.
-   * Throws SHARE_LIMIT.
+   * Restores the exclusions of an item at its path, and of folders above it that were made anew: users who were
+   * excluded stay so until it is shared again. Throws SHARE_LIMIT.
    */
-  putBackExclusions(
-    root: RootState,
-    item: TrashRow,
-    to: { readonly path: string; readonly by: string; readonly nowMs: number },
-  ): void {
+  putBackExclusions(root: RootState, item: TrashRow, to: ExclusionsPlace): void {
     const kept = this.#exclusions.all(root.number, item.id) as unknown as Exclusion[];
+    const added = { grantedBy: to.by, grantedAtMs: to.nowMs, excluded: 1 } as const;
     for (const { inodeId, username, path } of kept) {
-      const passed = this.#shares.limitPassed(root, inodeId);
+      const place = covers(item.originalPath, path)
+        ? { inodeId, path: `${to.path}${path.slice(item.originalPath.length)}` }
+        : to.made.find((folder) => folder.path === path);
+      if (place === undefined) continue;
+      const passed = this.#shares.limitPassed(root, place.inodeId);
       if (passed !== undefined) throw shareLimit(passed);
-      const place = `${to.path}${path.slice(item.originalPath.length)}`;
-      this.#shares.add(root, {
-        inodeId,
-        username,
-        grantedBy: to.by,
-        grantedAtMs: to.nowMs,
-        path: place,
-        excluded: 1,
-      });
+      this.#shares.add(root, { ...place, ...added, username });
     }
   }
 
@@ -217,7 +226,15 @@ export class TrashBin {
     for (const { inodeId, username, path, excluded } of taken) {
       this.#keepGrant.run(root.number, item.id, inodeId, username, path, excluded);
     }
+    this.#keepExclusionsAbove({ root, chain }, row.id, item.id);
     return taken.length === 0 ? [] : this.formerShares(root, item);
+  }
+
+  /** Keeps who is kept out of folders above an item, which may have to be made anew when it is restored. */
+  #keepExclusionsAbove({ root, chain }: Place, inodeId: InodeId, itemId: string): void {
+    if (root.grantCount === 0) return;
+    for (const { username, path } of this.#shares.keptOut(chain))
+      this.#keepAbove.run(root.number, itemId, inodeId, username, path);
   }
 }
 

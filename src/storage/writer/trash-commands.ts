@@ -85,7 +85,7 @@ export class TrashCommands {
     const row = item === undefined ? undefined : this.#inodes.byId(item.inodeId);
     if (item === undefined || row === undefined) throw notInTrash();
     const names = command.names ?? item.originalPath.split("/").slice(1);
-    const parentId = this.#makeParents(root, names.slice(0, -1), command);
+    const { parentId, made } = this.#makeParents(root, names.slice(0, -1), command);
     const wanted = names.at(-1);
     if (wanted === undefined)
       throw new GroveError("PATH_EXISTS", "the root directory itself is always there");
@@ -97,7 +97,7 @@ export class TrashCommands {
       this.#namespace.replace(place, present, row, command),
     );
     const formerShares = this.#bin.formerShares(root, item);
-    const change = this.#hang(place, row, item, { name, by: command.by, nowMs: command.nowMs });
+    const change = this.#hang(place, row, item, { name, made, by: command.by, nowMs: command.nowMs });
     const there = { inodeId: row.id, path: pathBelow(place.chain, name) };
     this.#shares.keepOut(root, there, excluded);
     const usedDeltaBytes = freedBytes === 0 ? 0 : -freedBytes;
@@ -117,14 +117,19 @@ export class TrashCommands {
     return { items, freedBytes, usage: usageOf(root), usedDeltaBytes: freedBytes === 0 ? 0 : -freedBytes };
   }
 
-  /** The directory with these names; makes the missing ones. */
-  #makeParents(root: RootState, names: readonly string[], command: RestoreCommand): InodeId {
+  /** The directory with these names; makes the missing ones, and tells how many. */
+  #makeParents(
+    root: RootState,
+    names: readonly string[],
+    command: RestoreCommand,
+  ): { readonly parentId: InodeId; readonly made: number } {
     let parentId = root.directoryId;
     for (const [depth, name] of names.entries()) {
       const present = this.#inodes.byName(parentId, name);
       if (present === undefined) {
         const chain = this.#ledger.chain(root, parentId);
-        return this.#makeDirectories({ root, chain }, names.slice(depth), command);
+        const made = names.slice(depth);
+        return { parentId: this.#makeDirectories({ root, chain }, made, command), made: made.length };
       }
       if (!isDirectory(present)) {
         const path = `/${names.slice(0, depth + 1).join("/")}`;
@@ -134,7 +139,7 @@ export class TrashCommands {
       }
       parentId = present.id;
     }
-    return parentId;
+    return { parentId, made: 0 };
   }
 
   /**
@@ -173,14 +178,17 @@ export class TrashCommands {
     { root, chain }: Place,
     row: InodeRow,
     item: TrashRow,
-    to: { name: string; by: string; nowMs: number },
+    to: { name: string; made: number; by: string; nowMs: number },
   ): ChangeReply {
     const { name, by, nowMs } = to;
     const parentId = chain[0].id;
     const state = isDirectory(row) ? this.#ledger.directory(row.id) : undefined;
     const { bytes, inodes, files } = weightOf(row, state);
     const version = (state?.version ?? row.version) + 1;
-    this.#bin.putBackExclusions(root, item, { path: pathBelow(chain, name), by, nowMs });
+    const made = chain
+      .slice(0, to.made)
+      .map((folder, at) => ({ inodeId: folder.id, path: pathBelow(chain.slice(at + 1), folder.name) }));
+    this.#bin.putBackExclusions(root, item, { path: pathBelow(chain, name), made, by, nowMs });
     this.#bin.forget(root, item.id);
     this.#inodes.rename(row.id, { parentId, name, ctimeMs: nowMs, version });
     if (state !== undefined) {
