@@ -105,6 +105,10 @@ test("members of a group read, write and manage its root as their roles say, to 
     "the role to manage",
   );
   await until(() => reaches(dave, `${ATLAS}:/plans`), "the share");
+  assert.match(
+    await carol.ok("share", `${ATLAS}:/plans`, "eve@example.com"),
+    /eve@example\.com finds it as atlas@group:\/plans; .* quota of atlas@group\./,
+  );
   assert.match(await carol.ok("why", `${ATLAS}:/plans`, "delete"), /role in the group atlas/);
 
   const left = QUOTA - (await usedBytes(carol));
@@ -121,6 +125,9 @@ test("members of a group read, write and manage its root as their roles say, to 
   assert.notEqual(cluster.homeOf({ email: ATLAS }), source);
   assert.equal(await bob.ok("cat", `${ATLAS}:/plans/plan`), "the plan");
   assert.equal(await usedBytes(carol), QUOTA);
+  const removed = await carol.grove("rm", `${ATLAS}:/exact`);
+  const way = / To bring it back: grove (trash restore \S+)\n/.exec(removed.stderr)?.[1] ?? removed.stderr;
+  await carol.ok(...way.split(" "));
   await carol.ok("rm", `${ATLAS}:/exact`);
   await cluster.move(ATLAS, "-confirm");
 

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { formatBytes } from "#base/bytes.ts";
 import { isGroveError } from "#base/errors.ts";
+import { shellWord } from "#base/shell-word.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { ONCE } from "#client/connection/cluster.ts";
@@ -62,10 +63,12 @@ async function moveToTrash(context: ClientContext, path: TypedPath, flags: RmFla
     );
     const trashId = item?.trashId ?? "";
     if (context.isJson) await context.printJson({ path: path.path, trash_id: trashId });
-    else
-      context.note(
-        `${formatRemotePath(path)} is in the trash. To bring it back: grove trash restore ${trashId}`,
-      );
+    else {
+      const what = formatRemotePath(path);
+      // An id is looked for in one's own trash.
+      const named = path.root === "" ? trashId : shellWord(what);
+      context.note(`${what} is in the trash. To bring it back: grove trash restore ${named}`);
+    }
   } catch (error) {
     if (!isGroveError(error, "NOT_IMPLEMENTED")) throw error;
     const recursive = flags.recursive === true ? "-r " : "";

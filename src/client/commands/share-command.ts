@@ -45,7 +45,7 @@ export function command(host: CommandHost = processHost()): Command {
           ? [`${place.path} was shared with ${user} already.`]
           : [
               `Shared ${place.path} with ${user}: ${inodesText(affectedInodes)}.`,
-              `${user} finds it as ${owner}:${place.path}; what is put there counts in your quota.`,
+              `${user} finds it as ${owner}:${place.path}; what is put there counts in ${place.root === "" ? "your quota" : `the quota of ${owner}`}.`,
             ],
       );
     }),

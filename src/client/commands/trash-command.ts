@@ -85,6 +85,7 @@ function restoreCommand(host: CommandHost): Command {
   for (const option of operatorOptions()) verb.addOption(option);
   return withClientFlags(verb, [
     ["grove trash restore docs/a.txt", "the newest that was deleted there"],
+    ["grove trash restore atlas@group:/a.txt", "the same of a group, for members who delete"],
     ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
     ["grove trash restore docs/a.txt --on-conflict keep-both", "becomes 'a (2).txt' if there is one"],
   ]).action((typed: string[], flags: RestoreFlags) =>
@@ -147,13 +148,15 @@ async function writeJson(context: ClientContext, text: string): Promise<void> {
 
 async function restore(context: ClientContext, typed: string, flags: RestoreFlags): Promise<void> {
   const cluster = await context.cluster();
-  const item = await findItem(context, cluster, typed);
+  const { root, item } = await findItem(context, cluster, typed);
   const target = flags.to === undefined ? undefined : await context.resolve(flags.to);
-  if (target !== undefined && target.root !== "") {
-    throw new ClientError("USAGE", "your trash can be brought back into your own root only");
+  if (target !== undefined && target.root !== root) {
+    const where =
+      root === "" ? "your trash can be brought back into your own root" : "it can be brought back there";
+    throw new ClientError("USAGE", `${where} only`);
   }
-  const place = target ?? { root: "", path: item.originalPath };
-  const request = { trashId: item.trashId, targetPath: target?.path ?? "" };
+  const place = target ?? { root, path: item.originalPath };
+  const request = { root, trashId: item.trashId, targetPath: target?.path ?? "" };
   const attr = await cluster
     .runAt(place, ONCE, (server) =>
       server.files.restoreFile({ ...request, onConflict: CONFLICTS[flags.onConflict] }, server.unary),
@@ -171,32 +174,45 @@ async function restore(context: ClientContext, typed: string, flags: RestoreFlag
     await context.printJson({ ...attrJson(attr), trash_id: item.trashId, former_shares: shares });
     return;
   }
-  context.note(`${attr.path} is back.`);
+  context.note(`${formatRemotePath({ root, path: attr.path })} is back.`);
   if (shares.length > 0) context.note("It is shared with nobody now. To share it again as it was:");
   for (const { path, user } of shares)
-    context.note(`  grove share ${formatRemotePath({ root: "", path })} ${user}`);
+    context.note(`  grove share ${formatRemotePath({ root, path })} ${user}`);
 }
 
-/** The item with an id, or the newest that was trashed from a path. */
-async function findItem(context: ClientContext, cluster: Cluster, typed: string): Promise<TrashItem> {
-  const find = async (query: { trashId?: string; originalPath?: string }): Promise<TrashItem[]> => {
-    const page = await cluster.run("", SHORT, (server) =>
-      server.files.showTrash({ pageSize: 2, ...query }, server.unary),
+/** The item of one's own trash with an id, or the newest that was trashed from a path, and its root. */
+async function findItem(
+  context: ClientContext,
+  cluster: Cluster,
+  typed: string,
+): Promise<{ readonly root: string; readonly item: TrashItem }> {
+  const find = async (
+    root: string,
+    query: { trashId?: string; originalPath?: string },
+  ): Promise<TrashItem[]> => {
+    const page = await cluster.run(root, SHORT, (server) =>
+      server.files.showTrash({ root, pageSize: 2, ...query }, server.unary),
     );
     return page.items;
   };
-  const [byId] = isTrashId(typed) ? await find({ trashId: typed }) : [];
-  if (byId !== undefined) return byId;
+  const [byId] = isTrashId(typed) ? await find("", { trashId: typed }) : [];
+  if (byId !== undefined) return { root: "", item: byId };
   const { root, path } = await context.resolve(typed);
-  const [newest, older] = root === "" ? await find({ originalPath: path }) : [];
+  const [newest, older] = await find(root, { originalPath: path });
   if (newest === undefined) {
-    const missing = new GroveError("NO_SUCH_PATH", `nothing in your trash was at ${path}, or has this id`);
+    const text =
+      root === ""
+        ? `nothing in your trash was at ${path}, or has this id`
+        : `nothing in the trash of ${root} was at ${path}`;
+    const missing = new GroveError("NO_SUCH_PATH", text);
+    if (root !== "") throw missing;
     throw new HintedRefusal(missing, "'grove trash ls' shows what there is.");
   }
   if (older !== undefined) {
-    context.note(`More than one was deleted at ${path}: this is the newest. 'grove trash ls' shows all.`);
+    const all = root === "" ? " 'grove trash ls' shows all." : "";
+    context.note(`More than one was deleted at ${path}: this is the newest.${all}`);
   }
-  return newest;
+  return { root, item: newest };
 }
 
 async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {

@@ -38,7 +38,9 @@ export async function runShare(
         pays_quota: paysQuota,
       });
     } else {
-      await context.print(...tell({ user, place, owner: username, affectedInodes }));
+      // A group's manager shares what is the group's.
+      const owner = place.root === "" ? username : place.root;
+      await context.print(...tell({ user, place, owner, affectedInodes }));
     }
   }
 }
