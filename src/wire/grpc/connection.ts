@@ -17,6 +17,7 @@ import {
   UNPROVEN_LOAD_OF_CONNECTION,
 } from "#wire/framing/limits.ts";
 import { outsideReading } from "#wire/framing/reset.ts";
+import { askAlive } from "./ask-alive.ts";
 import type { Peer, PeerCertificate } from "./call-context.ts";
 import type { CallLane } from "./call-scheduler.ts";
 import { ConnectionPlaces } from "./connection-places.ts";
@@ -314,10 +315,10 @@ export class Connection implements TableConnection {
 
   #ping(nowMs: number): void {
     const session = this.#session;
-    if (session === undefined || session.destroyed || session.closed) return;
+    if (session === undefined || session.destroyed) return;
     this.#pingedAtMs = nowMs;
-    session.ping((error) => {
-      if (error === null) this.#pingedAtMs = undefined;
+    askAlive(session, () => {
+      this.#pingedAtMs = undefined;
     });
   }
 }

@@ -14,6 +14,7 @@ import {
 } from "#wire/framing/limits.ts";
 import { outsideReading } from "#wire/framing/reset.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
+import { askAlive } from "./ask-alive.ts";
 import { connectFailure } from "./connect-failure.ts";
 import { useStreamTable } from "./stream-table.ts";
 
@@ -59,6 +60,7 @@ export class Transport {
     this.#deps = deps;
     session.on("goaway", () => this.retire());
     session.on("close", () => {
+      this.#stopKeepalive?.();
       this.retire();
       deps.onClosed(this);
     });
@@ -156,7 +158,6 @@ export class Transport {
   retire(): void {
     if (!this.#isUsable) return;
     this.#isUsable = false;
-    this.#stopKeepalive?.();
     // Lets the server finish its answers, then closes.
     if (!this.#session.closed && !this.#session.destroyed) this.#session.close();
     this.#deps.onUnusable(this);
@@ -175,7 +176,7 @@ export class Transport {
 
   #checkAlive(keepalive: ChannelKeepalive, nowMs: number): void {
     // It may have ended while received bytes were read.
-    if (!this.#isUsable) return;
+    if (this.#session.destroyed) return;
     const { socket } = this.#session;
     const bytesRead = socket?.bytesRead ?? 0;
     const hasTaken = this.#writing.look(socket);
@@ -186,8 +187,8 @@ export class Transport {
       if (nowMs - Math.max(this.#pingedAtMs, this.#heardAtMs) > keepalive.timeoutMs) this.destroy();
     } else if (nowMs - this.#heardAtMs >= keepalive.intervalMs) {
       this.#pingedAtMs = nowMs;
-      this.#session.ping((error) => {
-        if (error === null) this.#pingedAtMs = undefined;
+      askAlive(this.#session, () => {
+        this.#pingedAtMs = undefined;
       });
     }
   }
