@@ -187,7 +187,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the metadata store on SQLite or PostgreSQL: nodes, leases, roots, subjects",
     imports: ["base", "metaserver/sql", "os", "security/policy"],
     packages: ["pg"],
-    builtins: [...FILES, "node:sqlite", "node:worker_threads"],
+    builtins: ["node:fs", "node:sqlite", "node:worker_threads"],
   },
   quota: {
     floor: 3,
@@ -650,7 +650,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       "storage/writer",
     ],
     packages: ["lru-cache", "pg"],
-    builtins: [...FILES, "node:sqlite", "node:os"],
+    builtins: ["node:fs", "node:sqlite", "node:os"],
   },
   "storage/backup": {
     floor: 8,

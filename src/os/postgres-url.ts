@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { GroveError } from "#base/errors.ts";
+import { errorText } from "#base/log.ts";
 
 /** Trust in the server's certificate, as libpq names it. */
 type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
@@ -90,6 +91,36 @@ export function parsePostgresUrl(url: string, env: Environment): PostgresSetting
       ...(key === undefined ? {} : { key }),
     },
   };
+}
+
+/**
+ * The URL in the first line of a file. Throws BAD_ARGUMENT for a file that others may read, that cannot be read, or
+ * that holds none there.
+ */
+export async function readUrlFile(path: string): Promise<string> {
+  try {
+    if (((await stat(path)).mode & 0o077) !== 0) {
+      throw new GroveError("BAD_ARGUMENT", `others may read ${path}: chmod 600`);
+    }
+    const [line = ""] = (await readFile(path, "utf8")).split("\n", 1);
+    if (line.trim() !== "") return line.trim();
+    throw new GroveError("BAD_ARGUMENT", `${path} holds no URL in its first line`);
+  } catch (error) {
+    if (error instanceof GroveError) throw error;
+    throw new GroveError("BAD_ARGUMENT", `cannot read ${path}: ${errorText(error)}`);
+  }
+}
+
+/** The same settings with the password that the URL's file has by then; while it cannot be used, the last one. */
+export function withPasswordOf(path: string, settings: PostgresSettings, env: Environment): PostgresSettings {
+  let known = settings.password;
+  const newPassword = async (): Promise<string | undefined> => {
+    known = await readUrlFile(path)
+      .then((url) => parsePostgresUrl(url, env).password)
+      .catch(() => known);
+    return known;
+  };
+  return { ...settings, newPassword };
 }
 
 /** True for a server on this machine. */

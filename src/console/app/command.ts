@@ -227,13 +227,14 @@ async function start(
     await certificate?.close();
     throw error;
   };
-  const directory = await openDirectoryReader(url, { clock: systemClock }).catch(failed);
+  const storeDeps = { clock: systemClock, urlFile: flags.metaFile };
+  const directory = await openDirectoryReader(url, storeDeps).catch(failed);
   const console = await startConsole({
     listen: flags.listen,
     ...tlsOptions(certificate),
     dataFolder,
     directory,
-    ...storeOptions(url, env),
+    ...storeOptions(url, storeDeps, env),
     password,
     loginFailures: flags.loginFailures,
     allowNodes: flags.allowNodes ?? [],
@@ -261,14 +262,15 @@ async function start(
 
 function storeOptions(
   url: string,
+  deps: Parameters<typeof openDirectoryReader>[1],
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<ConsoleOptions, "store" | "storePassword" | "pausePlacement" | "withNodeStore"> {
   const secret = storePassword(url, env);
   return {
     store: storePlace(url, env),
     ...(secret === undefined ? {} : { storePassword: secret }),
-    pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock: systemClock, fsId, untilWallMs }),
-    withNodeStore: (work) => withNodeStore(url, systemClock, work),
+    pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { ...deps, fsId, untilWallMs }),
+    withNodeStore: (work) => withNodeStore(url, deps, work),
   };
 }
 

@@ -111,7 +111,7 @@ export async function testConsoleOptions(
     dataFolder,
     directory: await openDirectoryReader(url, { clock }),
     pausePlacement: (fsId, untilWallMs) => pausePlacement(url, { clock, fsId, untilWallMs }),
-    withNodeStore: (work) => withNodeStore(url, clock, work),
+    withNodeStore: (work) => withNodeStore(url, { clock }, work),
     password: await OperatorPassword.open({
       env: { ADMIN_PASSWORD_HASH: adminPasswordHash(PASSWORD) },
       file: undefined,

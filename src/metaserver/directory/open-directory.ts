@@ -13,6 +13,8 @@ import { openSqliteDirectory, openSqliteNodes, openSqliteReader } from "./sqlite
 /** Dependencies of an opened store. */
 export interface OpenDirectoryDeps {
   readonly clock: Clock;
+  /** The file of `-meta_file`, whose password may change. */
+  readonly urlFile?: string | undefined;
   /** The cluster that this host served before; undefined for a new one. A store without an id adopts it. */
   readonly clusterId?: string | undefined;
   /** False to refuse a database without tables, or with those of an older Grove, unchanged. */
@@ -61,14 +63,17 @@ export async function openDirectory(url: string, deps: OpenDirectoryDeps): Promi
  */
 export async function openDirectoryReader(
   url: string,
-  deps: Pick<OpenDirectoryDeps, "clock">,
+  deps: Pick<OpenDirectoryDeps, "clock" | "urlFile">,
 ): Promise<DirectoryReader> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteReader({ path: pathOf(url), clock: deps.clock });
 }
 
 /** Opens a store to enrol, give up or remove nodes beside its users. Throws as `openDirectoryReader` does. */
-export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "clock">): Promise<NodeStore> {
+export async function openNodeStore(
+  url: string,
+  deps: Pick<OpenDirectoryDeps, "clock" | "urlFile">,
+): Promise<NodeStore> {
   if (isPostgresUrl(url)) return openDirectory(url, { ...deps, makesTables: false });
   return openSqliteNodes({ path: pathOf(url), clock: deps.clock });
 }
@@ -79,18 +84,18 @@ export async function openNodeStore(url: string, deps: Pick<OpenDirectoryDeps, "
  */
 export async function pausePlacement(
   url: string,
-  { clock, fsId, untilWallMs }: Pick<OpenDirectoryDeps, "clock"> & PlacementPause,
+  { fsId, untilWallMs, ...deps }: Pick<OpenDirectoryDeps, "clock" | "urlFile"> & PlacementPause,
 ): Promise<void> {
-  await withNodeStore(url, clock, (store) => store.setPlacementPause(fsId, untilWallMs));
+  await withNodeStore(url, deps, (store) => store.setPlacementPause(fsId, untilWallMs));
 }
 
 /** Opens the store for a piece of work beside its users, and closes it. Throws as `openDirectoryReader` does. */
 export async function withNodeStore<T>(
   url: string,
-  clock: Clock,
+  deps: Pick<OpenDirectoryDeps, "clock" | "urlFile">,
   work: (store: NodeStore) => Promise<T>,
 ): Promise<T> {
-  const store = await openNodeStore(url, { clock });
+  const store = await openNodeStore(url, deps);
   try {
     return await work(store);
   } finally {

@@ -9,6 +9,7 @@ import pg from "pg";
 import { ManualClock } from "#base/clock.ts";
 import { type ErrorCode, isGroveError } from "#base/errors.ts";
 import { type PostgresServer, postgresOfFile } from "#testing/postgres-server.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import type { Directory, StoreState } from "./directory.ts";
 import { openDirectory } from "./open-directory.ts";
 import { beat, refused, registration } from "./store-under-test.fixture.ts";
@@ -368,4 +369,22 @@ test("a user who may only use the schema gets along, one who may not make it is 
   await assert.rejects(openDirectory(as("grove_poor"), { clock }), /does not let that user/);
   const directory = await open(t, as("grove_owner"));
   assert.equal((await directory.register(registration("a"))).epoch, 1);
+});
+
+test("a connection takes the password that the file of the URL has by then", LONG, async (t) => {
+  const urlFile = join(scratchFolder("store-url-"), "store");
+  const urlWith = (password: string): string =>
+    `postgres://grove_renewed:${password}@127.0.0.1:${server.port}/${database}`;
+  const role =
+    "CREATE ROLE grove_renewed LOGIN PASSWORD 'first'; CREATE SCHEMA grove AUTHORIZATION grove_renewed";
+  await server.sql(database, role);
+  await writeFile(urlFile, `${urlWith("first")}\n`, { mode: 0o600 });
+  const directory = await openDirectory(urlWith("first"), { clock, urlFile });
+  t.after(() => directory.close());
+  await directory.register(registration("a"));
+  await server.sql(database, "ALTER ROLE grove_renewed PASSWORD 'second'");
+  await writeFile(urlFile, `${urlWith("second")}\n`);
+  await server.stop();
+  await server.start();
+  assert.equal((await eventually(() => directory.nodes())).length, 1);
 });

@@ -22,7 +22,7 @@ import {
 } from "#metaserver/sql/postgres-errors.ts";
 import { PostgresStatements, rolledBack } from "#metaserver/sql/postgres-statements.ts";
 import type { Plan } from "#metaserver/sql/sql-plan.ts";
-import { parsePostgresUrl } from "#os/postgres-url.ts";
+import { parsePostgresUrl, withPasswordOf } from "#os/postgres-url.ts";
 import type { OnUpgraded } from "#os/schema-copy.ts";
 import { DIRECTORY_QUEUE_MAX, type StoreState } from "./directory.ts";
 import { adoptClusterId, clusterId, type Moment } from "./node-commands.ts";
@@ -50,6 +50,8 @@ const WAITED_OUT_MS = 10_000;
 /** The database, and how the store uses it. */
 export interface PostgresDirectoryDeps {
   readonly url: string;
+  /** The file that holds the URL: each connection has the password that stands there by then. */
+  readonly urlFile?: string | undefined;
   /** The cluster that this host served before; undefined for a new one. */
   readonly clusterId?: string | undefined;
   /** False to make and migrate no tables. */
@@ -104,7 +106,9 @@ export class PostgresStore {
   isRefused = false;
 
   constructor(deps: PostgresDirectoryDeps) {
-    const settings = parsePostgresUrl(deps.url, process.env);
+    const { url, urlFile } = deps;
+    const given = parsePostgresUrl(url, process.env);
+    const settings = urlFile === undefined ? given : withPasswordOf(urlFile, given, process.env);
     const prepare = (client: ClientBase): Promise<void> => this.#prepare(client);
     const connections = (max: number): PostgresConnections =>
       new PostgresConnections({ settings, max, prepare });

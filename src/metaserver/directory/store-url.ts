@@ -1,8 +1,6 @@
 // Resolves the store's URL from the flags, and keeps its password off the command line.
-import { readFile, stat } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
-import { errorText } from "#base/log.ts";
-import { hasPassword } from "#os/postgres-url.ts";
+import { hasPassword, readUrlFile } from "#os/postgres-url.ts";
 
 /**
  * The URL of the store: `-meta`, or the first line of `-meta_file`; undefined when neither is given. Throws
@@ -14,25 +12,12 @@ export async function storeUrl(flags: {
 }): Promise<string | undefined> {
   const { meta, metaFile } = flags;
   if (meta !== undefined && metaFile !== undefined) throw bad("give -meta or -meta_file, not both");
-  if (metaFile !== undefined) return readUrl(metaFile);
+  if (metaFile !== undefined) return readUrlFile(metaFile);
   if (meta === undefined || !hasPassword(meta)) return meta;
   throw bad(
     "a password in -meta can be read by everybody on this machine: put the URL into a file for -meta_file, " +
       "or leave the password out and set PGPASSFILE or PGPASSWORD",
   );
-}
-
-async function readUrl(path: string): Promise<string> {
-  let text: string;
-  try {
-    if (((await stat(path)).mode & 0o077) !== 0) throw bad(`others may read ${path}: chmod 600`);
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    throw error instanceof GroveError ? error : bad(`cannot read ${path}: ${errorText(error)}`);
-  }
-  const url = text.split("\n", 1)[0]?.trim() ?? "";
-  if (url === "") throw bad(`${path} holds no URL in its first line`);
-  return url;
 }
 
 function bad(message: string): GroveError {

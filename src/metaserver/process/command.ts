@@ -149,6 +149,14 @@ export function command(): Command {
     });
 }
 
+function storeDeps(
+  { metaFile }: MetaServerFlags,
+  clusterId: string | undefined,
+  log: Logger,
+): Parameters<typeof openDirectory>[1] {
+  return { clock: systemClock, urlFile: metaFile, clusterId, onUpgraded: told(log) };
+}
+
 /** Says where the metadata store from before an upgrade lies. */
 function told(log: Logger): OnUpgraded {
   return (upgrade) => log.warn("store_upgraded", { ...upgrade });
@@ -172,7 +180,7 @@ async function start(flags: MetaServerFlags, log: Logger): Promise<Running> {
   );
   const clusterIdFile = await openClusterIdFile(folder);
   const { clusterId } = clusterIdFile;
-  const directory = await openDirectory(url, { clock: systemClock, clusterId, onUpgraded: told(log) });
+  const directory = await openDirectory(url, storeDeps(flags, clusterId, log));
   let { port } = listen;
   const teller = new SecurityReporter({
     directory,

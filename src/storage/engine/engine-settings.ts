@@ -1,8 +1,13 @@
 // Where the shared engine lies, from the flags that name it: database and object store, without a secret.
-import { readFile, stat } from "node:fs/promises";
 import { GroveError } from "#base/errors.ts";
-import { errorText } from "#base/log.ts";
-import { hasPassword, isPostgresUrl, type PostgresSettings, parsePostgresUrl } from "#os/postgres-url.ts";
+import {
+  hasPassword,
+  isPostgresUrl,
+  type PostgresSettings,
+  parsePostgresUrl,
+  readUrlFile,
+  withPasswordOf,
+} from "#os/postgres-url.ts";
 import { type StoreSettings, storeSettings } from "#storage/object-store/store-settings.ts";
 
 /** Where the shared engine keeps rows and chunks. */
@@ -33,41 +38,14 @@ export async function engineSettings(
         "or leave the password out and set PGPASSFILE or PGPASSWORD",
     );
   }
-  const url = engineFile === undefined ? engine : await readUrl(engineFile);
+  const url = engineFile === undefined ? engine : await readUrlFile(engineFile);
   if (url === undefined && store === undefined) return undefined;
   if (url === undefined || store === undefined) throw bad("-engine and -store belong together");
   if (!isPostgresUrl(url)) throw bad("the engine is postgres://USER@HOST/DATABASE");
   const lease = engineLease === undefined ? {} : { leaseMs: engineLease * 1_000 };
-  const database = parsePostgresUrl(url, env);
-  const renewed = engineFile === undefined ? {} : { newPassword: passwordOf(engineFile, database, env) };
-  return { database: { ...database, ...renewed }, store: storeSettings(store), ...lease };
-}
-
-/** The file's password as it is by now; one that was broken or removed later leaves the last password in use. */
-function passwordOf(
-  file: string,
-  { password }: PostgresSettings,
-  env: Readonly<Record<string, string | undefined>>,
-): NonNullable<PostgresSettings["newPassword"]> {
-  let known = password;
-  return async () => {
-    const found = await readUrl(file)
-      .then((url) => parsePostgresUrl(url, env).password)
-      .catch(() => known);
-    known = found;
-    return found;
-  };
-}
-
-async function readUrl(path: string): Promise<string> {
-  try {
-    if (((await stat(path)).mode & 0o077) !== 0) throw bad(`others may read ${path}: chmod 600`);
-    const [line = ""] = (await readFile(path, "utf8")).split("\n", 1);
-    if (line.trim() === "") throw bad(`${path} holds no URL in its first line`);
-    return line.trim();
-  } catch (error) {
-    throw error instanceof GroveError ? error : bad(`cannot read ${path}: ${errorText(error)}`);
-  }
+  const given = parsePostgresUrl(url, env);
+  const database = engineFile === undefined ? given : withPasswordOf(engineFile, given, env);
+  return { database, store: storeSettings(store), ...lease };
 }
 
 function bad(message: string): GroveError {
