@@ -1,13 +1,15 @@
 // Tests of the doctor's findings: limits, servers down or silent, files that others may read.
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { metricsPortOf } from "#base/metrics-port.ts";
 import { startTestNode } from "#fileserver/process/node.fixture.ts";
+import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
@@ -221,8 +223,16 @@ test("a store that is not there is not made by looking, and one that is there an
   assert.equal((await one(storeCheck(`sqlite:${path}`))).state, "failed");
   assert.equal((await one(storeCheck("mysql://user:secret@x"))).state, "failed");
   assert.doesNotMatch(JSON.stringify(await one(storeCheck("mysql://user:secret@x"))), /secret/);
-  writeFileSync(path, "");
-  assert.match((await one(storeCheck(`sqlite:${path}`))).what, /0 of 0 nodes live/);
+  const store = await openDirectory(`sqlite:${path}`, { clock: systemClock });
+  assert.match((await one(storeCheck(`sqlite:${path}`))).what, /0 of 0 nodes live/, "beside its MetaServer");
+  await store.close();
+  const older = new DatabaseSync(path);
+  older.exec("PRAGMA user_version = 1");
+  const looked = await one(storeCheck(`sqlite:${path}`));
+  assert.equal(older.prepare("PRAGMA user_version").get()?.["user_version"], 1, "a look upgrades nothing");
+  older.close();
+  assert.match(looked.what, /of an older Grove: start the MetaServer first/);
+  assert.ok(!readdirSync(base).some((name) => name.includes("schema-")));
 });
 
 test("which addresses a port listens on is read from the kernel's table", () => {

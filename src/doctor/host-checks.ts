@@ -3,13 +3,12 @@ import { readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { formatBytes } from "#base/bytes.ts";
 import { systemClock } from "#base/clock.ts";
-import { isGroveError } from "#base/errors.ts";
 import { parse64, parseU64 } from "#base/json64.ts";
 import { DISK_RESERVE_BYTES, NODE_LEASE_MS } from "#base/limits.ts";
 import { errorText } from "#base/log.ts";
 import { METRICS_PORT_OFFSET, metricsPortOf } from "#base/metrics-port.ts";
 import { parseHostPort } from "#base/node-id.ts";
-import { openDirectory } from "#metaserver/directory/open-directory.ts";
+import { openDirectoryReader } from "#metaserver/directory/open-directory.ts";
 import { RENEW } from "./certificates.ts";
 import { clockFinding } from "./clock-finding.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
@@ -292,7 +291,6 @@ export function storeCheck(url: string): Check {
     name,
     async run() {
       const path = /^sqlite:(.+)$/s.exec(url)?.[1];
-      // Opening would create it, and a check changes nothing.
       if (path !== undefined && (await stat(path).catch(() => undefined)) === undefined) {
         return [
           failed(
@@ -303,7 +301,7 @@ export function storeCheck(url: string): Check {
         ];
       }
       try {
-        const directory = await openDirectory(url, { clock: systemClock, makesTables: false });
+        const directory = await openDirectoryReader(url, { clock: systemClock });
         try {
           const nodes = await directory.nodes();
           const live = nodes.filter((node) => node.live).length;
@@ -324,9 +322,6 @@ export function storeCheck(url: string): Check {
           await directory.close();
         }
       } catch (error) {
-        if (path !== undefined && isGroveError(error, "DATA_IN_USE")) {
-          return [ok(name, "is held by a running metaserver, which answers for it")];
-        }
         return [failed(name, errorText(error), "See that the database runs and that -meta names it.")];
       }
     },
