@@ -83,6 +83,21 @@ test("an action whose record cannot be written does not start: put throws, and t
   assert.deepEqual(ids(history), ["c", "a"]);
 });
 
+test("a console starts on a full disk over an action that the one before has left, and the next write has its end", async () => {
+  await (await opened()).put(record("a", { state: "running" }));
+  let isFull = true;
+  const history = await opened({
+    replaceFile: async (path, content) => {
+      if (isFull) throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+      await writeFile(path, content);
+    },
+  });
+  assert.equal(history.find("a")?.state, "orphaned");
+  isFull = false;
+  await history.put(record("b"));
+  assert.match(await readFile(join(folder, HISTORY_FILE), "utf8"), /"state":"orphaned"/);
+});
+
 test("after a failed flush nothing is written any more: a flush is never tried again", async () => {
   let calls = 0;
   const history = await opened({

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { COMMAND_HISTORY_RECORDS } from "#base/limits.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { readGenerations, readStateFile } from "#os/state-file.ts";
@@ -95,7 +95,12 @@ export class ActionHistory {
       entryOf(isUnfinished(record) ? orphaned(record, finishedAt) : record),
     );
     const history = new ActionHistory(deps, new Map(entries.map((entry) => [entry.record.id, entry])));
-    if (kept.some((record) => isUnfinished(record) && record.state !== "handed_over")) await history.#write();
+    if (kept.some((record) => isUnfinished(record) && record.state !== "handed_over")) {
+      // A full disk keeps no console from its start: the next write has them too.
+      await history.#write().catch((error: unknown) => {
+        deps.log.error("history_not_written", { error: errorText(error) });
+      });
+    }
     return { history, setAsideAs };
   }
 

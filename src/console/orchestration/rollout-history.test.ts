@@ -70,6 +70,19 @@ test("what a console left running is interrupted for the next, which says what i
   assert.deepEqual(third.list(), next.list());
 });
 
+test("a console starts on a full disk over a rollout that the one before has left", async () => {
+  const folder = scratchFolder("rollouts-");
+  await (await open(folder)).history.put(record(1));
+  const replaceFile = (): Promise<void> => Promise.reject(new Error("no space left"));
+  const { history } = await RolloutHistory.open({
+    folder,
+    clock: new ManualClock(),
+    log: silentLogger,
+    replaceFile,
+  });
+  assert.equal(history.find(idOf(1))?.state, "interrupted");
+});
+
 test("damaged files are set aside one by one, and a newer schema is refused", async () => {
   const folder = scratchFolder("rollouts-");
   const { history } = await open(folder);

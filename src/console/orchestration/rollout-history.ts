@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
-import type { Logger } from "#base/log.ts";
+import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { setAside } from "#os/set-aside.ts";
 import { readStateFile } from "#os/state-file.ts";
@@ -68,7 +68,11 @@ export class RolloutHistory {
     }
     const history = new RolloutHistory(folder, deps, records);
     for (const record of records) {
-      if (record.state === "running") await history.put(interrupted(record, deps.clock));
+      if (record.state !== "running") continue;
+      // A full disk keeps no console from its start: the next one finds it running again.
+      await history.put(interrupted(record, deps.clock)).catch((error: unknown) => {
+        deps.log.error("rollout_not_recorded", { id: record.id, error: errorText(error) });
+      });
     }
     return { history, setAside: damaged };
   }
