@@ -147,6 +147,31 @@ test("a start finds where each chain stands, with or without what was written do
   );
 });
 
+test("a damaged line takes none of those along that stand behind it", async () => {
+  const folder = scratchFolder("grove-copies-");
+  const first = await open(folder);
+  const lines = chain(20);
+  first.take("fs-a", lines.slice(0, 10));
+  await first.close();
+  const path = (await first.files()).at(-1)?.path ?? "";
+  const stored = await readFile(path, "latin1");
+  const starts = [0, ...[...stored.matchAll(/\n/g)].map(({ index }) => index + 1)];
+  const damaged = Buffer.from(stored, "latin1");
+  // No UTF-8: as text such a line has other bytes. The last one decides where the next goes.
+  for (const line of [2, 9]) damaged[starts[line] ?? 0] = 0xff;
+  await writeFile(path, damaged);
+  const second = await open(folder);
+  assert.equal(second.take("fs-a", lines.slice(10)).problem, undefined);
+  await second.close();
+  const kept = await readFile(path);
+  assert.deepEqual(kept.subarray(0, damaged.length), damaged);
+  const found = kept.toString("utf8").trimEnd().split("\n");
+  assert.deepEqual(
+    found.slice(10).map((line) => line.split("\t").at(-1)),
+    lines.slice(10),
+  );
+});
+
 test("the oldest files go, and what stands in them is forgotten without breaking the chain", async () => {
   const folder = scratchFolder("grove-copies-");
   const copies = await open(folder, { fileMaxBytes: 1_000, filesKept: 3 });

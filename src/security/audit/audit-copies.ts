@@ -302,13 +302,15 @@ async function findStates(folder: string): Promise<Found> {
   for (const file of files) {
     if (told !== undefined && file.firstSeq < told.place.file) continue;
     bytes = 0;
-    for await (const { text, offset, isWhole } of linesOf(file.path)) {
-      const line = isWhole ? readCopied(text) : undefined;
-      if (line === undefined) {
+    for await (const { text, offset, end, isWhole } of linesOf(file.path)) {
+      if (!isWhole) {
         if (file === last) await truncate(file.path, offset);
         break;
       }
-      bytes = offset + Buffer.byteLength(text) + 1;
+      bytes = end;
+      const line = readCopied(text);
+      // A damaged line says nothing here, and `grove audit verify` names it; those behind it may be the last copies.
+      if (line === undefined) continue;
       if (told !== undefined && file.firstSeq === told.place.file && offset < told.place.offset) continue;
       states.set(line.source, stateAfter(states.get(line.source), line));
     }

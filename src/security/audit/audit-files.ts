@@ -65,6 +65,8 @@ export interface StoredLine {
   readonly text: string;
   /** Its start, in bytes. */
   readonly offset: number;
+  /** Start of the next, in bytes: what is damaged may be no UTF-8, and longer as text. */
+  readonly end: number;
   /** False for bytes after the last end of line: torn, or under way. */
   readonly isWhole: boolean;
 }
@@ -85,13 +87,15 @@ export async function* linesOf(path: string): AsyncGenerator<StoredLine, void, u
       const bytes = Buffer.concat([rest, piece.subarray(0, bytesRead)]);
       let from = 0;
       for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, from)) {
-        yield { text: bytes.toString("utf8", from, end), offset: offset + from, isWhole: true };
+        const text = bytes.toString("utf8", from, end);
+        yield { text, offset: offset + from, end: offset + end + 1, isWhole: true };
         from = end + 1;
       }
       rest = Buffer.from(bytes.subarray(from));
       offset += from;
     }
-    if (rest.length > 0) yield { text: rest.toString("utf8"), offset, isWhole: false };
+    if (rest.length > 0)
+      yield { text: rest.toString("utf8"), offset, end: offset + rest.length, isWhole: false };
   } finally {
     await handle.close();
   }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import {
   appendFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -158,6 +159,33 @@ test("a torn last line is set aside at the next start, wherever the crash cut it
     }),
     { numRuns: 15 },
   );
+});
+
+test("all lines behind a damaged one are set aside, as many as there are (D24)", async () => {
+  const data = scratchFolder("grove-audit-");
+  const log = await open(data);
+  for (let at = 1; at <= 400; at++) log.append({ ...act(at), subject: "x".repeat(4_000) });
+  await log.close();
+  const path = only(data);
+  const [first = "", second = "", ...behind] = linesIn(path);
+  writeFileSync(path, [first, second.slice(1), ...behind, ""].join("\n"));
+  await (await open(data)).close();
+  const aside = readdirSync(join(data, "audit")).find((name) => name.includes(".torn-")) ?? "";
+  assert.deepEqual(linesIn(join(data, "audit", aside)), [second.slice(1), ...behind]);
+});
+
+test("a piece of a line that cannot be set aside on a full disk keeps no process from its start; whole lines do (A-01)", async () => {
+  const data = scratchFolder("grove-audit-");
+  await written(data, 5);
+  const path = only(data);
+  const whole = readFileSync(path, "utf8");
+  // A folder of that name takes no file, as a full disk does not.
+  mkdirSync(`${path}.torn-${whole.length}`);
+  writeFileSync(path, `${whole}{"seq":6,\n${linesIn(path)[0] ?? ""}\n`);
+  await assert.rejects(open(data));
+  writeFileSync(path, `${whole}{"seq":6,`);
+  await (await open(data)).close();
+  assert.equal(readFileSync(path, "utf8"), whole);
 });
 
 test("lines that a crash kept from the head are kept, and the head catches up (A-01)", async () => {
