@@ -19,6 +19,8 @@ function isNodeId(text: string): boolean {
 /** The nodes that this host's MetaServer knew last, at most 1000. */
 export interface KnownNodesFile {
   readonly nodes: readonly string[];
+  /** True for a node that the file names already. */
+  has(fsId: string): boolean;
   /** Replaces them; resolves when that is on stable storage. */
   remember(nodes: readonly string[]): Promise<void>;
 }
@@ -32,19 +34,32 @@ export async function openKnownNodesFile(folder: string): Promise<KnownNodesFile
   await removeLeftovers(path);
   const kept = await readStateFile(path, shape);
   let nodes: readonly string[] = typeof kept === "string" ? [] : kept.nodes;
+  /** What the file holds, and what it will hold after the write under way. */
+  let written = nodes;
+  let wanted: readonly string[] | undefined = nodes;
   let writing: Promise<void> = Promise.resolve();
+  const write = async (sorted: readonly string[]): Promise<void> => {
+    try {
+      await writeFileAtomic(path, `${JSON.stringify({ schema: 1, nodes: sorted })}\n`);
+      written = sorted;
+    } catch (error) {
+      // The disk may be full for a while: the same list is written again.
+      if (wanted === sorted) wanted = undefined;
+      throw error;
+    }
+  };
   return {
     get nodes(): readonly string[] {
       return nodes;
     },
+    has: (fsId) => written.includes(fsId),
     async remember(others: readonly string[]): Promise<void> {
       const sorted = [...new Set(others)].toSorted().slice(0, NODES_MAX);
-      if (sorted.join() !== nodes.join()) {
-        nodes = sorted;
+      nodes = sorted;
+      if (sorted.join() !== wanted?.join()) {
+        wanted = sorted;
         // One after another, also after a failed one: each holds all of them.
-        writing = writing
-          .catch(() => undefined)
-          .then(() => writeFileAtomic(path, `${JSON.stringify({ schema: 1, nodes: sorted })}\n`));
+        writing = writing.catch(() => undefined).then(() => write(sorted));
       }
       await writing;
     },

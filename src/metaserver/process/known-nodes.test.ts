@@ -1,6 +1,6 @@
 // A MetaServer remembers nodes beside its store, and a lost store waits for them (D19).
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "#base/clock.ts";
@@ -69,6 +69,20 @@ test(
     assert.deepEqual(JSON.parse(await kept()), { schema: 1, nodes: ["n5"] });
   },
 );
+
+test("a list that could not be written is written the next time, and none counts as kept before", async () => {
+  const folder = join(scratchFolder("metaserver-"), "data");
+  const away = `${folder}-away`;
+  await mkdir(folder);
+  const file = await openKnownNodesFile(folder);
+  await rename(folder, away);
+  await assert.rejects(file.remember(["n1"]));
+  assert.ok(!file.has("n1"));
+  await rename(away, folder);
+  await file.remember(["n1"]);
+  assert.ok(file.has("n1"));
+  assert.deepEqual((await openKnownNodesFile(folder)).nodes, ["n1"]);
+});
 
 test(
   "a file that cannot be understood is as good as none; a newer Grove's is left alone",

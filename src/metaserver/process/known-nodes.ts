@@ -45,7 +45,7 @@ export class KnownNodes {
   /** Remembers a node that has registered; resolves when that is on stable storage. */
   async registered(fsId: string): Promise<void> {
     const { file } = this.#deps;
-    if (!file.nodes.includes(fsId)) await file.remember([...file.nodes, fsId]);
+    if (!file.has(fsId)) await file.remember([...file.nodes, fsId]);
   }
 
   /** Stops comparing. */

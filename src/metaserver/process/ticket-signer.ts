@@ -66,9 +66,15 @@ export async function openTicketSigner(
     const [newest] = keys;
     const ageMs = newest === undefined ? Number.NaN : deps.clock.wallMs() - newest.madeMs;
     if (newest !== undefined && Math.abs(ageMs) < TICKET_KEY_LIFE_MS) return newest;
-    making ??= make().finally(() => {
-      making = undefined;
-    });
+    making ??= make()
+      .catch((error: unknown) => {
+        // On a full disk the old key goes on, for doors and for a start.
+        if (newest === undefined) throw error;
+        return newest;
+      })
+      .finally(() => {
+        making = undefined;
+      });
     return making;
   };
   await current();
