@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import type { RootMoveView } from "#wire/webapi/root-move.ts";
 import { useNowMs } from "../live/cluster.ts";
 import { useDecision } from "../live/root-moves.ts";
-import { mayBeUndone, moveText } from "../words/root-move.ts";
+import { isLostThere, mayBeUndone, moveText } from "../words/root-move.ts";
 import { capital } from "../words/sentence.ts";
 import { formatAgo, formatMoment } from "../words/time.ts";
 import { UsageBar } from "./usage-bar.tsx";
@@ -98,7 +98,7 @@ function Decision({
       </Button>
     );
   }
-  if (state !== "switched") return <span className="quiet">nothing to decide</span>;
+  if (state !== "switched" || isLostThere(move)) return <span className="quiet">nothing to decide</span>;
   // It stands where "Undo" was until the switch, so that one click alone removes nothing.
   if (!isAsked) {
     return (

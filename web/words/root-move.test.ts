@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DrainView, RootMoveView } from "#wire/webapi/root-move.ts";
-import { drainText, moveText } from "./root-move.ts";
+import { drainText, isLostThere, moveText } from "./root-move.ts";
 
 const EMPTY: DrainView = {
   node_id: "n1",
@@ -29,22 +29,35 @@ test("a node is called empty once its copies have gone, and not before", () => {
   );
 });
 
+const MOVE: RootMoveView = {
+  owner: "alice@example.com",
+  from: "n1",
+  from_name: "fs-pi4",
+  to: "",
+  to_name: "",
+  state: "frozen",
+  percent: null,
+  remaining_seconds: null,
+  copied_bytes: 0,
+  total_bytes: null,
+  problem: "n2 must list their roots first",
+  started_at: 0,
+  changed_at: 0,
+};
+
 test("a move that the metadata store has lost says what its root waits for, and names no other node", () => {
-  const lost: RootMoveView = {
-    owner: "alice@example.com",
-    from: "n1",
-    from_name: "fs-pi4",
-    to: "",
-    to_name: "",
-    state: "frozen",
-    percent: null,
-    remaining_seconds: null,
-    copied_bytes: 0,
-    total_bytes: null,
-    problem: "n2 must list their roots first",
-    started_at: 0,
-    changed_at: 0,
-  };
-  assert.equal(moveText(lost), "is frozen: n2 must list their roots first");
-  assert.equal(moveText({ ...lost, state: "undone", problem: null }), "undone");
+  assert.equal(moveText(MOVE), "is frozen: n2 must list their roots first");
+  assert.equal(moveText({ ...MOVE, state: "undone", problem: null }), "undone");
+});
+
+test("a root that its new node has lost is not there to be confirmed: its text says how the copy is served again", () => {
+  const switched: RootMoveView = { ...MOVE, to: "n2", to_name: "fs-x86", state: "switched", problem: null };
+  assert.ok(!isLostThere(switched));
+  assert.match(moveText(switched), /^lives on fs-x86; fs-pi4 keeps its copy until you confirm$/);
+  const lost = { ...switched, problem: "the root is not here" };
+  assert.ok(isLostThere(lost));
+  assert.match(
+    moveText(lost),
+    /^fs-x86 does not have it; fs-pi4 keeps its copy, .*grove root move alice@example\.com -take_back/,
+  );
 });

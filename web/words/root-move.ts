@@ -17,6 +17,10 @@ export function moveText(move: RootMoveView): string {
         ? `is frozen: ${move.problem}`
         : "switches now; calls wait for some seconds";
     case "switched":
+      if (isLostThere(move)) {
+        const way = `grove root move ${move.owner} -take_back`;
+        return `${move.to_name} does not have it; ${move.from_name} keeps its copy, which ${way} serves again`;
+      }
       return `lives on ${move.to_name}; ${move.from_name} keeps its copy until you confirm`;
     case "confirmed":
       return `confirmed; ${move.from_name} removes its copy`;
@@ -56,6 +60,11 @@ export function drainText(drain: DrainView): string {
     return `${name} has no roots left, and still removes its copies of ${countText(removing, "root")}. Once it has, stop it, wait 30 s, and take it out of the cluster.`;
   }
   return `${name} is empty and gets no roots. Stop it, wait 30 s, and take it out of the cluster.`;
+}
+
+/** True for a root whose new node has lost it: what its former node keeps may be the last copy. */
+export function isLostThere({ state, problem }: Pick<RootMoveView, "state" | "problem">): boolean {
+  return state === "switched" && problem !== null;
 }
 
 /** True while a move can be given up. */

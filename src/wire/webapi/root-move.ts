@@ -17,7 +17,7 @@ export const rootMove = z.object({
   remaining_seconds: z.number().min(0).nullable(),
   copied_bytes: bytes,
   total_bytes: bytes.nullable(),
-  /** Why it does not go on. */
+  /** Why it does not go on; of one that has switched: its target lacks the root. */
   problem: z.string().nullable(),
   started_at: z.int(),
   changed_at: z.int(),
