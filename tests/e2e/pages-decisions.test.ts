@@ -52,6 +52,32 @@ test("the copy of a root that has moved goes after a second click elsewhere, who
   assert.equal(confirmed.length, 1);
 });
 
+test("what was typed to let two nodes reboot lets no other two, and no other action, run", {
+  skip,
+}, async (t) => {
+  const { page } = await open(t, { nodes: [fakeNode(1), fakeNode(2), fakeNode(3)] });
+  const run = page.getByRole("button", { name: "Run on 2 nodes" });
+  const word = page.getByLabel("Type “2 nodes” to go on");
+  const choose = async (list: string, choice: string): Promise<void> => {
+    await page
+      .getByRole("combobox", { name: list })
+      .or(page.getByLabel(list, { exact: true }))
+      .first()
+      .click();
+    await page.getByRole("option", { name: choice }).click();
+  };
+  await page.goto(`${FAKE_URL}/actions?do=reboot&node=n1&node=n2`);
+  await word.fill("2 nodes");
+  assert.equal(await run.isEnabled(), true);
+  await choose("Where", "fs-2");
+  await choose("Where", "fs-3");
+  await run.waitFor();
+  assert.deepEqual([await word.inputValue(), await run.isEnabled()], ["", false]);
+  await word.fill("2 nodes");
+  await choose("What", "Run a command");
+  assert.deepEqual([await word.inputValue(), await run.isEnabled()], ["", false]);
+});
+
 test("an alert that was resolved under the pointer keeps its place, says so, and is not resolved again", {
   skip,
 }, async (t) => {

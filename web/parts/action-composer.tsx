@@ -16,8 +16,13 @@ const NODES_MAX = 50;
 /** The composer; opens the action's page after its start. */
 export function ActionComposer(): ReactNode {
   const composer = useComposer();
-  const { draft, change } = composer;
+  const { draft } = composer;
   const [typed, setTyped] = useState("");
+  // What was typed is said of one action on certain nodes, and not of the next.
+  const change: Composer["change"] = (next) => {
+    setTyped("");
+    composer.change(next);
+  };
   const nodes = useNodeChoices() ?? [];
   const names = draft.nodes.map((id) => nodes.find(({ value }) => value === id)?.label ?? id);
   const password = mustBeTyped(draft.action, names);
