@@ -117,3 +117,21 @@ test(
     assert.equal(await kept(), null);
   },
 );
+
+test("a sign-out ends what other pages of the browser show, too", LONG, async (t) => {
+  const first = await openAt(t, "/", { "/api/list": () => ({ entries: [entry("plan.txt")], next: "" }) });
+  const other = await first.context().newPage();
+  await other.goto(first.url());
+  for (const page of [first, other]) await named(page, "plan.txt").waitFor();
+  await first.context().route("**/sign-out", (route) => route.fulfill({ status: 204 }));
+  await first
+    .context()
+    .route("**/api/me", (route) =>
+      route.fulfill({ status: 401, json: { error: "SIGN_IN", message: "sign in" } }),
+    );
+  await named(first, "Sign out").click();
+  for (const page of [first, other]) {
+    await page.getByText("Sign in to see, upload and share your files.").waitFor();
+    assert.equal(await named(page, "plan.txt").count(), 0);
+  }
+});

@@ -11,12 +11,12 @@ export function notePerson(name: string): void {
   localStorage.setItem(KEY, name);
 }
 
-/** Calls back when another page of the browser names somebody else. */
+/** Calls back when another page of the browser names somebody else, or nobody after a sign-out. */
 export function useOnePerson(name: string, onOther: () => void): void {
   const call = useEffectEvent(onOther);
   useEffect(() => {
     const look = ({ key, newValue }: StorageEvent): void => {
-      if (key === KEY && newValue !== null && newValue !== name) call();
+      if (key === KEY && newValue !== name) call();
     };
     addEventListener("storage", look);
     return () => removeEventListener("storage", look);
