@@ -257,6 +257,7 @@ class Expectation extends Places {
     for (const folderName of toMake) {
       const made = this.make(folderName, undefined);
       hang(parent, folderName, made);
+      for (const { path, user } of item.keptOut) if (path === pathOf(made)) made.exclusions.add(user);
       parent = made;
     }
     this.model.trash = trash.filter((each) => each !== item);

@@ -30,6 +30,8 @@ export interface TrashedNode {
   readonly path: string;
   readonly by: By;
   readonly formerShares: readonly { readonly path: string; readonly user: By }[];
+  /** Exclusions of folders above, for those that a restore makes anew. */
+  readonly keptOut: readonly { readonly path: string; readonly user: By }[];
   /** Once the server has shown it. */
   id: string | undefined;
 }
@@ -171,6 +173,17 @@ export function pathOf(node: Node): string {
   if (node.parent === undefined) return "/";
   const above = pathOf(node.parent);
   return above === "/" ? `/${node.name}` : `${above}/${node.name}`;
+}
+
+/** Whom the nearest share or exclusion above a node keeps out, but those with a row of its own. */
+export function keptOutAbove(node: Node, own: ReadonlySet<By>): { path: string; user: By }[] {
+  const decided = new Set(own);
+  const kept: { path: string; user: By }[] = [];
+  for (let above = node.parent; above !== undefined; above = above.parent) {
+    for (const user of above.exclusions) if (!decided.has(user)) kept.push({ path: pathOf(above), user });
+    for (const user of [...above.grants, ...above.exclusions]) decided.add(user);
+  }
+  return kept;
 }
 
 /** A node and everything below it. */

@@ -3,6 +3,7 @@
 import type { By } from "./file-model.ts";
 import {
   type FileModel,
+  keptOutAbove,
   makeNode,
   type Node,
   nodesFrom,
@@ -50,7 +51,8 @@ export class Places {
     const formerShares = nodesFrom(node)
       .flatMap((each) => [...each.grants].map((user) => ({ path: pathOf(each), user })))
       .toSorted((a, b) => (`${a.path}\0${a.user}` < `${b.path}\0${b.user}` ? -1 : 1));
-    const item: TrashedNode = { node, path: pathOf(node), by: this.by, formerShares, id: undefined };
+    const keptOut = keptOutAbove(node, new Set([...node.grants, ...node.exclusions]));
+    const item: TrashedNode = { node, path: pathOf(node), by: this.by, formerShares, keptOut, id: undefined };
     for (const each of nodesFrom(node)) each.grants.clear();
     unhang(node);
     this.model.trash.push(item);
@@ -63,7 +65,9 @@ export class Places {
     const { name, bytes, mtimeMs, createdBy } = node;
     const kept = makeNode({ name, bytes, mtimeMs, createdBy });
     for (const user of node.exclusions) kept.exclusions.add(user);
-    this.model.trash.push({ node: kept, path: pathOf(node), by: this.by, formerShares: [], id: undefined });
+    const keptOut = keptOutAbove(node, node.exclusions);
+    const item = { node: kept, path: pathOf(node), by: this.by, formerShares: [], keptOut, id: undefined };
+    this.model.trash.push(item);
   }
 
   protected itemFacts({ node, path, by, formerShares, id }: TrashedNode): ItemFacts {
