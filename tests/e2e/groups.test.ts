@@ -109,6 +109,9 @@ test("members of a group read, write and manage its root as their roles say, to 
     await carol.ok("share", `${ATLAS}:/plans`, "eve@example.com"),
     /eve@example\.com finds it as atlas@group:\/plans; .* quota of atlas@group\./,
   );
+  const made = (await carol.grove("link", "create", `${ATLAS}:/plans`)).stderr;
+  const end = /To end it: grove (link revoke .+)\n/.exec(made)?.[1] ?? made;
+  assert.match(await carol.ok(...end.split(" ")), /^Revoked /u);
   assert.match(await carol.ok("why", `${ATLAS}:/plans`, "delete"), /role in the group atlas/);
 
   const left = QUOTA - (await usedBytes(carol));

@@ -66,10 +66,14 @@ export function command(host: CommandHost = processHost()): Command {
     root
       .command("revoke")
       .description("End one: downloads that are running end too.")
-      .argument("<id>", "its id, as the list shows it"),
-    [["grove link revoke k3fz7q2mwxab", "when it went to somebody else"]],
-  ).action((id: string, flags: ClientFlags) =>
-    host.run("link revoke", flags, (context) => revoke(context, id)),
+      .argument("<id>", "its id, as the list shows it")
+      .argument("[path]", "a place in the root that it opens", "/"),
+    [
+      ["grove link revoke k3fz7q2mwxab", "when it went to somebody else"],
+      ["grove link revoke k3fz7q2mwxab atlas@group:/", "one of a group that you manage"],
+    ],
+  ).action((id: string, path: string, flags: ClientFlags) =>
+    host.run("link revoke", flags, (context) => revoke(context, id, path)),
   );
   return root;
 }
@@ -100,7 +104,8 @@ async function create(context: ClientContext, typed: string, flags: CreateFlags)
       ? "Put the address of your cluster's door before it, and /l/; ask your operator for it."
       : "Whoever has this address opens the link. It is shown this once.",
   );
-  context.note(`To end it: grove link revoke ${link.id}`);
+  const where = place.root === "" ? "" : ` ${formatRemotePath({ root: place.root, path: "/" })}`;
+  context.note(`To end it: grove link revoke ${link.id}${where}`);
 }
 
 async function list(context: ClientContext, typed: string): Promise<void> {
@@ -115,10 +120,11 @@ async function list(context: ClientContext, typed: string): Promise<void> {
   await context.print(...links.flatMap((link) => linesOf(link, root)));
 }
 
-async function revoke(context: ClientContext, id: string): Promise<void> {
+async function revoke(context: ClientContext, id: string, typed: string): Promise<void> {
+  const { root } = await context.resolve(typed);
   const cluster = await context.cluster();
   const { revoked } = await cluster
-    .run("", ONCE, (server) => server.files.revokeLink({ id }, server.unary))
+    .run(root, ONCE, (server) => server.files.revokeLink({ root, id }, server.unary))
     .catch(withHint("NO_SUCH_PATH", "'grove link list' shows them."));
   if (context.isJson) return context.printJson({ revoked: revoked === undefined ? null : jsonOf(revoked) });
   await context.print(`Revoked ${id}, the link to ${revoked?.path ?? "it"}; nobody gets in by it any more.`);
