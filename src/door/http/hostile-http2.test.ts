@@ -132,6 +132,24 @@ test("a refused stream ends whose body never does, with its answer whole", async
   await until(() => door.front.load.underWay === 0);
 });
 
+test("an answer has its end before the stream of a body that never ends is reset", async () => {
+  const raw = await RawHttp2.connect(door.port, true, "127.0.0.1", true);
+  const headers = hpack([
+    [":method", "PUT"],
+    [":scheme", "https"],
+    [":path", "/dav/endless"],
+    [":authority", door.host],
+  ]);
+  await raw.send(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, headers);
+  const reset = await raw.frame(({ type }) => type === FrameType.RST_STREAM);
+  assert.equal(reset?.payload.readUInt32BE(), 0);
+  const ends = raw.frames.filter(
+    ({ type, flags }) => type === FrameType.DATA && (flags & FrameFlag.END_STREAM) !== 0,
+  );
+  assert.equal(ends.length, 1);
+  raw.close();
+});
+
 test("nobody is left waiting, and no failure of the door was logged", () => {
   assert.equal(door.front.load.underWay, 0);
   assert.doesNotMatch(door.lines.join("\n"), /dav_failed|door_failed/u);

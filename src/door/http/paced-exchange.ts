@@ -1,6 +1,6 @@
 // One request and its answer, watched: a client that sends or takes too slowly loses its place.
 import type { ServerResponse } from "node:http";
-import { constants, type Http2ServerResponse } from "node:http2";
+import { constants, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
 import type { Clock } from "#base/clock.ts";
 import type { HttpRequest, HttpResponse } from "#door/webdav/exchange.ts";
 import { writeGathered } from "#door/webdav/outlet.ts";
@@ -241,9 +241,8 @@ export class PacedExchange implements HttpRequest, HttpResponse {
       if (isOver) return;
       isOver = true;
       cancel();
-      response.end();
-      // A stream whose body never ends would be kept as long as its connection (RFC 9113, section 8.1).
-      if ("stream" in this.#request) this.#request.stream.close(constants.NGHTTP2_NO_ERROR);
+      if ("stream" in this.#request) closeOnceAnswered(this.#request.stream);
+      this.#finish();
     };
     const cancel = this.#clock.after(DOOR_LINGER_MS, over);
     response.once("close", over);
@@ -299,6 +298,16 @@ export class PacedExchange implements HttpRequest, HttpResponse {
     if (this.#awaits === "body") this.#body.refuse(new DavRefusal(408, "the body came too slowly"));
     else this.#response.destroy();
   }
+}
+
+/**
+ * A stream whose body never ends would be kept as long as its connection, so it is reset behind the whole answer
+ * (RFC 9113, section 8.1). Node 26.10 ends the process where a stream is closed while its end is still to be sent.
+ */
+function closeOnceAnswered(stream: ServerHttp2Stream): void {
+  const close = (): void => void setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+  if (stream.writableEnded) close();
+  else stream.once("wantTrailers", close);
 }
 
 function lengthOf(chunk: string | Uint8Array): number {
