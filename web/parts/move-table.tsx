@@ -98,7 +98,8 @@ function Decision({
       </Button>
     );
   }
-  if (state !== "switched" || isLostThere(move)) return <span className="quiet">nothing to decide</span>;
+  if (isLostThere(move)) return <span className="quiet">by that command</span>;
+  if (state !== "switched") return <span className="quiet">nothing to decide</span>;
   // It stands where "Undo" was until the switch, so that one click alone removes nothing.
   if (!isAsked) {
     return (
