@@ -4,15 +4,16 @@ import { type CutUpload, cutUploads, endUploads } from "./cut-uploads.ts";
 import { Dialog } from "./dialog.tsx";
 import { goTo } from "./place-in-address.ts";
 import { type UploadItem, uploads } from "./uploads.ts";
-import { bytesText, counted, folderOf, nameOf } from "./words.ts";
+import { bytesText, counted, folderOf, nameOf, shownName } from "./words.ts";
 
 const SHOWN_MAX = 50;
 
 /** The panel; nothing while nothing was uploaded. */
 export function UploadPanel(): ReactNode {
   const view = useSyncExternalStore(uploads.subscribe, uploads.view);
-  if (view.items.length === 0) return <CutPanel />;
+  if (view.items.length + view.unmade.length === 0) return <CutPanel />;
   const failed = view.items.filter(({ state }) => state === "failed");
+  const problems = [...view.unmade, ...failed];
   const taken = view.items.filter(({ state }) => state === "taken");
   const isOver = view.items.every(
     ({ state }) => state === "done" || state === "failed" || state === "skipped",
@@ -23,9 +24,11 @@ export function UploadPanel(): ReactNode {
       ? "The upload has stopped"
       : isOver && failed.length > 0
         ? `${counted(failed.length, "file")} did not arrive`
-        : isOver
-          ? `${counted(view.done, "file")} uploaded`
-          : `Uploading: ${view.done.toLocaleString("en")} of ${counted(view.total, "file")}`;
+        : isOver && view.unmade.length > 0
+          ? `${counted(view.unmade.length, "folder")} could not be made`
+          : isOver
+            ? `${counted(view.done, "file")} uploaded`
+            : `Uploading: ${view.done.toLocaleString("en")} of ${counted(view.total, "file")}`;
   return (
     <section className="uploads" aria-label="Uploads">
       <div className="uploads-head">
@@ -56,18 +59,16 @@ export function UploadPanel(): ReactNode {
             Look at the trash
           </button>
         )}
-        {(view.stopped !== undefined || (isOver && failed.length > 0)) && (
+        {(view.stopped !== undefined || (isOver && problems.length > 0)) && (
           <button type="button" className="main" onClick={() => uploads.retry()}>
             Try again
           </button>
         )}
       </div>
-      {view.stopped === undefined && failed.length > 0 && (
+      {view.stopped === undefined && problems.length > 0 && (
         <ul className="quiet">
-          {failed.slice(0, SHOWN_MAX).map((item) => (
-            <li key={item.id}>
-              {nameOf(item.place.path)}: {item.problem}
-            </li>
+          {problems.slice(0, SHOWN_MAX).map(({ place, problem }, at) => (
+            <li key={at}>{shownName(`${nameOf(place.path)}: ${problem}`)}</li>
           ))}
         </ul>
       )}
@@ -95,10 +96,10 @@ function CutPanel(): ReactNode {
         </button>
       </div>
       <p>
-        <b>{first.name}</b>
+        <b>{shownName(first.name)}</b>
         {cut.length > 1 && ` and ${counted(cut.length - 1, "other")}`} did not arrive whole. Choose the same
-        file again in {folderOf(first.path) === "/" ? "the top folder" : folderOf(first.path)}, and it goes on
-        where it was.
+        file again in {folderOf(first.path) === "/" ? "the top folder" : shownName(folderOf(first.path))}, and
+        it goes on where it was.
       </p>
     </section>
   );
@@ -112,7 +113,8 @@ function TakenDialog({ items }: { readonly items: readonly UploadItem[] }): Reac
   return (
     <Dialog key={first.id} title="This name is taken" onClose={() => answer("skip")}>
       <p>
-        The folder has <b>{nameOf(first.place.path)}</b> already. Yours has {bytesText(first.file.size)}.
+        The folder has <b>{shownName(nameOf(first.place.path))}</b> already. Yours has{" "}
+        {bytesText(first.file.size)}.
       </p>
       {items.length > 1 && (
         <label className="check">

@@ -43,6 +43,7 @@ class PlayedDoor {
       if (!this.folders.has(folderOf(path))) throw refused(404, "NO_SUCH_PATH");
       this.folders.add(path);
     },
+    isFolder: async ({ path }) => this.folders.has(path),
     end: (keys) => this.ended.push(...keys),
     wait: async (ms) => {
       this.waits.push(ms);
@@ -123,6 +124,21 @@ test("files of a folder whose name a file has fail at once", async () => {
   );
   assert.equal(door.sent, 1);
   assert.deepEqual(door.waits, []);
+});
+
+test("a dropped folder without files that cannot be made is told, and made once it can be", async () => {
+  const door = new PlayedDoor();
+  door.files.add("/taken");
+  door.folders.add("/there");
+  door.uploads.add(HERE, [], ["taken", "taken/in", "there", "new"]);
+  const unmade = (): object =>
+    Object.fromEntries(door.uploads.view().unmade.map(({ place, problem }) => [place.path, problem]));
+  await until(() => Object.keys(unmade()).length === 2, "what could not be made");
+  assert.deepEqual(unmade(), { "/taken": "a file has this name", "/taken/in": "NOT_DIRECTORY" });
+  assert.ok(door.folders.has("/new"));
+  door.files.delete("/taken");
+  door.uploads.retry();
+  await until(() => Object.keys(unmade()).length === 0 && door.folders.has("/taken/in"), "the second try");
 });
 
 test("an upload that moves on between failures is never given up", async () => {

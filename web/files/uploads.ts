@@ -28,6 +28,12 @@ export interface Dropped {
   readonly file: File;
 }
 
+/** A folder that was not made, and why. */
+export interface UnmadeFolder {
+  readonly place: Place;
+  readonly problem: string;
+}
+
 /** Why nothing more is sent. */
 export interface Stop {
   readonly text: string;
@@ -38,6 +44,7 @@ export interface Stop {
 /** What the page shows of the queue. */
 export interface UploadsView {
   readonly items: readonly UploadItem[];
+  readonly unmade: readonly UnmadeFolder[];
   readonly total: number;
   readonly done: number;
   readonly sentBytes: number;
@@ -52,6 +59,7 @@ export interface UploadsView {
 export interface UploadsDeps {
   readonly send: typeof sendFile;
   readonly makeFolder: (place: Place) => Promise<unknown>;
+  readonly isFolder: (place: Place) => Promise<boolean>;
   /** Ends what has begun of uploads, named by their keys. */
   readonly end: (keys: readonly string[]) => void;
   readonly wait: (ms: number) => Promise<void>;
@@ -60,6 +68,7 @@ export interface UploadsDeps {
 const OF_THE_PAGE: UploadsDeps = {
   send: sendFile,
   makeFolder: door.makeFolder,
+  isFolder: async (place) => (await door.stat(place)).kind === "folder",
   end: endUploads,
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms * (0.5 + Math.random() / 2))),
 };
@@ -69,7 +78,9 @@ export class Uploads {
   readonly #deps: UploadsDeps;
   #items: UploadItem[] = [];
   readonly #listeners = new Set<() => void>();
-  readonly #folders = new Map<string, Promise<void>>();
+  /** Which are made, and whether each was there before. */
+  readonly #folders = new Map<string, Promise<"made" | "there">>();
+  readonly #unmade = new Map<string, UnmadeFolder>();
   #running = 0;
   #retrying = 0;
   #stopped: Stop | undefined;
@@ -97,7 +108,7 @@ export class Uploads {
         problem: undefined,
       });
     for (const path of folders)
-      void this.#makeQuietly({ root: into.root, path: below(into.path, path) }, this.#gone.signal);
+      void this.#makeDropped({ root: into.root, path: below(into.path, path) }, this.#gone.signal);
     this.#stopped = undefined;
     this.#tell();
     this.#go();
@@ -124,6 +135,7 @@ export class Uploads {
   retry(): void {
     this.#stopped = undefined;
     for (const item of this.#items) if (item.state === "failed") item.state = "waiting";
+    for (const { place } of this.#unmade.values()) void this.#makeDropped(place, this.#gone.signal);
     this.#tell();
     this.#go();
   }
@@ -134,6 +146,7 @@ export class Uploads {
     this.#gone = new AbortController();
     this.#deps.end(this.#items.filter(({ state }) => state !== "done" && state !== "failed").map(keyOf));
     this.#items = [];
+    this.#unmade.clear();
     this.#stopped = undefined;
     this.#tell();
   }
@@ -233,8 +246,8 @@ export class Uploads {
   }
 
   /** Makes a folder and those above it, once. */
-  #makeFolder(place: Place): Promise<void> {
-    if (place.path === "/") return Promise.resolve();
+  #makeFolder(place: Place): Promise<"made" | "there"> {
+    if (place.path === "/") return Promise.resolve("there");
     const key = keyOfFolder(place);
     let making = this.#folders.get(key);
     if (making === undefined) {
@@ -245,27 +258,35 @@ export class Uploads {
     return making;
   }
 
-  async #make(place: Place): Promise<void> {
+  async #make(place: Place): Promise<"made" | "there"> {
     try {
       await this.#deps.makeFolder(place);
       this.#tellArrival({ root: place.root, path: folderOf(place.path) });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === "PATH_EXISTS") return;
+      if (error.code === "PATH_EXISTS") return "there";
       if (error.code !== "NO_SUCH_PATH") throw error;
       await this.#makeFolder({ root: place.root, path: folderOf(place.path) });
       await this.#deps.makeFolder(place);
     }
+    return "made";
   }
 
-  /** An empty folder of a drop; files make theirs themselves, and again after a failure. */
-  async #makeQuietly(place: Place, signal: AbortSignal): Promise<void> {
+  /** A folder of a drop, which may have no file that makes it. */
+  async #makeDropped(place: Place, signal: AbortSignal): Promise<void> {
     const attempts = new Attempts();
+    this.#unmade.delete(keyOfFolder(place));
     while (!signal.aborted) {
       try {
-        return await this.#makeFolder(place);
+        if ((await this.#makeFolder(place)) === "made" || (await this.#deps.isFolder(place))) return;
+        throw new Refusal(409, { error: "NOT_DIRECTORY", message: "a file has this name" });
       } catch (error) {
-        if (!(error instanceof Refusal) || !(await this.#waits(place, error, attempts))) return;
+        const refusal = error instanceof Refusal ? error : undefined;
+        if (refusal !== undefined && (await this.#waits(place, refusal, attempts))) continue;
+        if (signal.aborted) return;
+        this.#unmade.set(keyOfFolder(place), { place, problem: refusal?.message ?? String(error) });
+        if (refusal !== undefined) this.#stopped = stopOf(refusal, place) ?? this.#stopped;
+        return this.#tell();
       }
     }
   }
@@ -299,6 +320,7 @@ export class Uploads {
     const items = this.#items.filter(({ state }) => state !== "skipped");
     return {
       items: this.#items,
+      unmade: [...this.#unmade.values()],
       total: items.length,
       done: items.filter(({ state }) => state === "done").length,
       sentBytes: items.reduce((sum, { sent }) => sum + sent, 0),
