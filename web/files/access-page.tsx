@@ -11,7 +11,7 @@ import { SessionList } from "./session-list.tsx";
 import type { Message } from "./toast.tsx";
 import { useLoaded } from "./use-loaded.ts";
 import { useNow } from "./use-now.ts";
-import { momentText, timeText } from "./words.ts";
+import { momentText, shownName, timeText } from "./words.ts";
 
 /** Shows it. */
 export function AccessPage(props: {
@@ -90,8 +90,9 @@ function PasswordRow(props: {
   readonly onRevoke: () => void;
 }): ReactNode {
   const { password, nowMs } = props;
-  const { name, folder, read_only: isReadOnly, ends_ms: endsMs, last_used_ms: lastMs } = password;
-  const what = `${isReadOnly ? "Reads" : "Reads and writes"} ${folder === "" ? "everything" : folder}`;
+  const { folder, read_only: isReadOnly, ends_ms: endsMs, last_used_ms: lastMs } = password;
+  const name = shownName(password.name);
+  const what = `${isReadOnly ? "Reads" : "Reads and writes"} ${folder === "" ? "everything" : shownName(folder)}`;
   return (
     <li>
       <div>

@@ -2,7 +2,7 @@
 import type { FileEntry } from "#wire/webapi/files.ts";
 import { addressOf, door, type Place } from "./api.ts";
 import type { Message } from "./toast.tsx";
-import { below, counted, nameOf, shownName } from "./words.ts";
+import { below, counted, nameOf } from "./words.ts";
 
 /** What an act needs of the folder. */
 export interface ActsOf {
@@ -12,7 +12,7 @@ export interface ActsOf {
 }
 
 function named(entries: readonly FileEntry[]): string {
-  return entries.length === 1 ? shownName(entries[0]?.name ?? "") : counted(entries.length, "item");
+  return entries.length === 1 ? (entries[0]?.name ?? "") : counted(entries.length, "item");
 }
 
 function placeIn({ root, path }: Place, name: string): Place {
@@ -132,7 +132,7 @@ export async function rename(acts: ActsOf, entry: FileEntry, wanted: string): Pr
   const undo = async (): Promise<void> => {
     await door.move({ root: here.root, path: target }, below(here.path, entry.name), "fail");
   };
-  say({ text: `Renamed ${shownName(entry.name)} to ${shownName(name)}.`, undo });
+  say({ text: `Renamed ${entry.name} to ${name}.`, undo });
   return name;
 }
 

@@ -2,6 +2,7 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Problem } from "./problem.tsx";
 import { useAct } from "./use-act.ts";
+import { shownName } from "./words.ts";
 
 /** A dialog that is open while it is shown. */
 export function Dialog(props: {
@@ -31,7 +32,7 @@ export function Dialog(props: {
       onKeyDown={props.onKeyDown}
     >
       <header>
-        <h2 id={title}>{props.title}</h2>
+        <h2 id={title}>{shownName(props.title)}</h2>
         <button type="button" className="plain" onClick={props.onClose} aria-label="Close">
           ✕
         </button>

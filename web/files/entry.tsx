@@ -64,7 +64,7 @@ function NameCell({ entry, here, isSelected, isTile, onToggle, onOpen }: EntryPr
         type="checkbox"
         tabIndex={-1}
         checked={isSelected}
-        aria-label={`Select ${name}`}
+        aria-label={`Select ${shownName(name)}`}
         onChange={onToggle}
       />
       {hasPicture ? (

@@ -7,7 +7,7 @@ import { Dialog, TextDialog } from "./dialog.tsx";
 import { FolderPicker } from "./folder-picker.tsx";
 import { Preview } from "./preview.tsx";
 import { ShareDialog } from "./share-dialog.tsx";
-import { below, counted, shownName, windowsTrouble } from "./words.ts";
+import { below, counted, windowsTrouble } from "./words.ts";
 
 /** Which of them is open. */
 export type OpenDialog = "copy" | "folder" | "move" | "preview" | "rename" | "share";
@@ -125,7 +125,7 @@ function Look({ acts, entries, isWhole, shown: first, onClose }: FolderDialogsPr
   const entry = files[at];
   if (entry === undefined)
     return isWhole ? (
-      <Dialog title={shownName(shown ?? "")} onClose={onClose}>
+      <Dialog title={shown ?? ""} onClose={onClose}>
         <p>This file is not in the folder any more.</p>
       </Dialog>
     ) : null;

@@ -12,7 +12,7 @@ import type { Message } from "./toast.tsx";
 import { uploads } from "./uploads.ts";
 import { type Folder, type Order, useFolder } from "./use-folder.ts";
 import { Way } from "./way.tsx";
-import { below, counted, folderOf, shownName } from "./words.ts";
+import { below, counted, folderOf } from "./words.ts";
 
 const REFRESH_MS = 1_000;
 /** After this long without an answer, people want to know why. */
@@ -49,8 +49,7 @@ export function FolderPage(props: FolderPageProps): ReactNode {
   // What goes is no longer selected: a second press of the key would ask for it again.
   const trash = (): void => {
     const kept = chosen.find((entry) => entry.kept === true);
-    if (kept !== undefined)
-      return say({ text: `Only its owner may delete ${shownName(kept.name)}.`, isProblem: true });
+    if (kept !== undefined) return say({ text: `Only its owner may delete ${kept.name}.`, isProblem: true });
     setSelected(new Set());
     void trashAll(acts, chosen);
   };

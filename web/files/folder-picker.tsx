@@ -2,7 +2,7 @@
 import { type ReactNode, useState } from "react";
 import { Dialog } from "./dialog.tsx";
 import { useFolder } from "./use-folder.ts";
-import { below, folderOf, nameOf } from "./words.ts";
+import { below, folderOf, nameOf, shownName } from "./words.ts";
 
 const BY_NAME = { key: "name", isDown: false } as const;
 
@@ -29,7 +29,7 @@ export function FolderPicker(props: {
   return (
     <Dialog title={props.title} onClose={props.onClose}>
       <p>
-        To: <b>{path === "/" ? "the top folder" : nameOf(path)}</b>
+        To: <b>{path === "/" ? "the top folder" : shownName(nameOf(path))}</b>
       </p>
       <ul className="picker">
         {path !== "/" && (
@@ -42,7 +42,7 @@ export function FolderPicker(props: {
         {folders.map(({ name }) => (
           <li key={name}>
             <button type="button" onClick={({ detail }) => detail < 2 && setPath(below(path, name))}>
-              {name}
+              {shownName(name)}
             </button>
           </li>
         ))}
@@ -53,7 +53,7 @@ export function FolderPicker(props: {
       )}
       {(problem ?? refusal?.message) !== undefined && (
         <p className="problem" role="alert">
-          ■ {problem ?? refusal?.message}
+          ■ {shownName(problem ?? refusal?.message ?? "")}
         </p>
       )}
       <div className="actions">

@@ -1,7 +1,7 @@
 // One link in a list: what it opens, how far it is used up, and its end.
 import { type ReactNode } from "react";
 import type { LinkFacts } from "#wire/webapi/file-access.ts";
-import { bytesText, counted, exactTime, momentText, nameOf, timeText } from "./words.ts";
+import { bytesText, counted, exactTime, momentText, nameOf, shownName, timeText } from "./words.ts";
 
 /** What a link lets people do, in words. */
 function linkUse(link: LinkFacts): string {
@@ -24,13 +24,13 @@ export function LinkRow(props: {
 }): ReactNode {
   const { link, nowMs } = props;
   const { path, created_ms: createdMs, ends_ms: endsMs } = link;
-  const name = path === "/" ? "All my files" : nameOf(path);
+  const name = path === "/" ? "All my files" : shownName(nameOf(path));
   const isOver = endsMs !== 0 && endsMs <= nowMs;
   return (
     <li>
       <div>
         {props.onOpen !== undefined && (
-          <button type="button" className="plain name" title={path} onClick={props.onOpen}>
+          <button type="button" className="plain name" title={shownName(path)} onClick={props.onOpen}>
             {name}
           </button>
         )}

@@ -46,7 +46,7 @@ export function Preview(props: {
     if (key === "ArrowRight") onStep?.(1);
   };
   return (
-    <Dialog title={shownName(entry.name)} onClose={props.onClose} onKeyDown={onKeyDown} isWide>
+    <Dialog title={entry.name} onClose={props.onClose} onKeyDown={onKeyDown} isWide>
       <div className="preview">
         {kind === "picture" && <Picture key={source} source={source} name={entry.name} />}
         {kind === "pdf" && (
@@ -56,12 +56,12 @@ export function Preview(props: {
         )}
         {/* Nobody has captions of what people keep in their files. */}
         {kind === "audio" && (
-          <audio key={source} src={source} controls preload="metadata" aria-label={entry.name}>
+          <audio key={source} src={source} controls preload="metadata" aria-label={shownName(entry.name)}>
             <track kind="captions" />
           </audio>
         )}
         {kind === "video" && (
-          <video key={source} src={source} controls preload="metadata" aria-label={entry.name}>
+          <video key={source} src={source} controls preload="metadata" aria-label={shownName(entry.name)}>
             <track kind="captions" />
           </video>
         )}
@@ -92,7 +92,7 @@ export function Preview(props: {
 function Picture({ source, name }: { readonly source: string; readonly name: string }): ReactNode {
   const [isBroken, setIsBroken] = useState(false);
   if (isBroken) return <p>This picture cannot be shown. Download it to open it.</p>;
-  return <img src={source} alt={name} onError={() => setIsBroken(true)} />;
+  return <img src={source} alt={shownName(name)} onError={() => setIsBroken(true)} />;
 }
 
 function TextPreview({ place, size }: { readonly place: Place; readonly size: number }): ReactNode {

@@ -1,6 +1,7 @@
 // What went wrong, in words, with the next step where there is one.
 import { type ReactNode } from "react";
 import { Refusal } from "./api.ts";
+import { shownName } from "./words.ts";
 
 /** Shows it; nothing where nothing did. */
 export function Problem({ of }: { readonly of: unknown }): ReactNode {
@@ -14,7 +15,7 @@ export function Problem({ of }: { readonly of: unknown }): ReactNode {
         {isOldSignIn
           ? "For your safety this wants a sign-in of the last ten minutes."
           : of instanceof Error
-            ? of.message
+            ? shownName(of.message)
             : "Something went wrong. Try again."}
       </p>
       {(isOldSignIn || isOver) && (

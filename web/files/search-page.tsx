@@ -16,10 +16,11 @@ export function SearchPage(props: { readonly here: Place; readonly text: string 
   const [typed, setTyped] = useState(text);
   const result = useLoaded("", () => door.search(here, text));
   const found = result.value;
-  const where = path === "/" ? (root === "" ? "all of your files" : `all that ${root} shares`) : nameOf(path);
+  const where =
+    path === "/" ? (root === "" ? "all of your files" : `all that ${root} shares`) : shownName(nameOf(path));
   return (
     <>
-      <h1>Names with “{text}”</h1>
+      <h1>Names with “{shownName(text)}”</h1>
       <form
         className="tools"
         role="search"
@@ -89,7 +90,7 @@ function FoundRow(props: {
           {shownName(name)}
         </button>
         <span className="quiet">
-          in {folderOf(path)} · {bytesText(size)} ·{" "}
+          in {shownName(folderOf(path))} · {bytesText(size)} ·{" "}
           <span title={exactTime(changedMs)}>{timeText(changedMs, nowMs)}</span>
         </span>
       </div>

@@ -7,7 +7,7 @@ import { Preview } from "./preview.tsx";
 import { Problem } from "./problem.tsx";
 import { useAct } from "./use-act.ts";
 import { useLoaded } from "./use-loaded.ts";
-import { nameOf } from "./words.ts";
+import { nameOf, shownName } from "./words.ts";
 
 /** Shows it. */
 export function SharedPage(): ReactNode {
@@ -36,7 +36,7 @@ export function SharedPage(): ReactNode {
           <li key={`${place.owner} ${place.path}`}>
             <div>
               <button type="button" className="plain name" onClick={() => void open(place)}>
-                {place.path === "/" ? "All files" : nameOf(place.path)}
+                {place.path === "/" ? "All files" : shownName(nameOf(place.path))}
               </button>
               <span className="quiet">from {place.owner}</span>
             </div>

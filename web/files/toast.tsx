@@ -1,5 +1,6 @@
 // The last thing that was done, with a way back where there is one.
 import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { shownName } from "./words.ts";
 
 const SHOWN_MS = 12_000;
 
@@ -51,7 +52,7 @@ export function Toast(props: {
         <div className={message.isProblem === true ? "toast problem" : "toast"}>
           <span>
             {message.isProblem === true && "■ "}
-            {message.text}
+            {shownName(message.text)}
           </span>
           {message.undo !== undefined && (
             <button type="button" onClick={() => void undo()}>

@@ -140,7 +140,7 @@ function TrashRow(props: {
       <div>
         <b>{name}</b>
         <span className="quiet">
-          from {folderOf(path)} · {bytesText(size)} ·{" "}
+          from {shownName(folderOf(path))} · {bytesText(size)} ·{" "}
           <span title={exactTime(trashedMs)}>{timeText(trashedMs, nowMs)}</span>
         </span>
       </div>

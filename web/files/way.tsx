@@ -2,6 +2,7 @@
 import { type ReactNode } from "react";
 import type { Place } from "./api.ts";
 import { goTo } from "./place-in-address.ts";
+import { shownName } from "./words.ts";
 
 /** Shows it. */
 export function Way({ here }: { readonly here: Place }): ReactNode {
@@ -16,10 +17,10 @@ export function Way({ here }: { readonly here: Place }): ReactNode {
           return (
             <li key={path}>
               {index === names.length ? (
-                <h1>{name}</h1>
+                <h1>{shownName(name)}</h1>
               ) : (
                 <button type="button" className="plain" onClick={go}>
-                  {name}
+                  {shownName(name)}
                 </button>
               )}
             </li>
