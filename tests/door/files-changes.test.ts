@@ -135,3 +135,18 @@ test("a sign-out ends what other pages of the browser show, too", LONG, async (t
     assert.equal(await named(page, "plan.txt").count(), 0);
   }
 });
+
+test("a folder that cannot be downloaded says why, and others beside it are saved", LONG, async (t) => {
+  const page = await openAt(t, "/", {
+    "/api/list": () => ({ entries: [entry("few", "folder"), entry("many", "folder")], next: "" }),
+    "/api/zip": ({ query }) =>
+      query.get("path") === "/many"
+        ? refused(409, "REFUSED", "an archive has at most 50,000 files")
+        : new Response("zip", { headers: { "content-disposition": "attachment" } }),
+  });
+  for (const name of ["few", "many"]) await page.getByLabel(`Select ${name}`).check();
+  const saved = page.waitForEvent("download");
+  await named(page, "Download").click();
+  assert.equal((await saved).suggestedFilename(), "few.zip");
+  await page.getByText("many was not downloaded: an archive has at most 50,000 files").waitFor();
+});

@@ -1,6 +1,6 @@
 // What somebody does to the selected files and folders, and how it is taken back.
 import type { FileEntry } from "#wire/webapi/files.ts";
-import { addressOf, door, type Place } from "./api.ts";
+import { addressOf, door, type Place, requireBegun } from "./api.ts";
 import type { Message } from "./toast.tsx";
 import { below, counted, nameOf } from "./words.ts";
 
@@ -140,12 +140,23 @@ export async function rename(acts: ActsOf, entry: FileEntry, wanted: string): Pr
 const SAVE_EVERY_MS = 150;
 
 /** Saves entries on this device, one after another: files as they are, folders as archives. */
-export async function saveAll(here: Place, entries: readonly FileEntry[]): Promise<void> {
+export async function saveAll(
+  { here, say }: Pick<ActsOf, "here" | "say">,
+  entries: readonly FileEntry[],
+): Promise<void> {
   for (const [at, { name, kind }] of entries.entries()) {
     if (at > 0) await new Promise((resolve) => setTimeout(resolve, SAVE_EVERY_MS));
+    const isFolder = kind === "folder";
+    const address = addressOf(isFolder ? "/api/zip" : "/api/content", placeIn(here, name));
+    try {
+      if (isFolder) await requireBegun(address);
+    } catch (error) {
+      say({ text: `${name} was not downloaded: ${textOf(error)}`, isProblem: true });
+      continue;
+    }
     const link = document.createElement("a");
-    link.href = addressOf(kind === "folder" ? "/api/zip" : "/api/content", placeIn(here, name));
-    link.download = kind === "folder" ? `${name}.zip` : name;
+    link.href = address;
+    link.download = isFolder ? `${name}.zip` : name;
     link.click();
   }
 }

@@ -157,6 +157,15 @@ export const door = {
   signOut: (): Promise<undefined> => call("/sign-out", { method: "POST" }),
 };
 
+/** Rejects with the refusal of a download, of which a browser tells nobody why it has failed. */
+export async function requireBegun(address: string): Promise<void> {
+  const response = await fetch(address).catch(() => {
+    throw refusalOf(0, "");
+  });
+  if (!response.ok) throw refusalOf(response.status, await response.text());
+  await response.body?.cancel();
+}
+
 /** The text of a file's first bytes. */
 export async function textOf(place: Place, bytes: number): Promise<string> {
   const headers = { range: `bytes=0-${bytes - 1}` };

@@ -1,6 +1,6 @@
 // A folder: its way, what can be done, its entries, and the place where files are dropped.
 import { type DragEvent, type ReactNode, useEffect, useEffectEvent, useState } from "react";
-import { type ActsOf, trashAll } from "./acts.ts";
+import { type ActsOf, saveAll, trashAll } from "./acts.ts";
 import type { Place } from "./api.ts";
 import { readDrop, unreadableText } from "./drop.ts";
 import { Entries, type EntriesProps, type EntryKey } from "./entries.tsx";
@@ -70,6 +70,7 @@ export function FolderPage(props: FolderPageProps): ReactNode {
         onFilter={setFilter}
         onTiles={showTiles}
         onOpen={setOpen}
+        onSave={() => void saveAll(acts, chosen)}
         onTrash={trash}
         onSelectNone={() => setSelected(new Set())}
       />

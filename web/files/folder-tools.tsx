@@ -1,7 +1,6 @@
 // What can be done in a folder, and with what is selected in it.
 import { type ReactNode, useEffect, useRef } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
-import { saveAll } from "./acts.ts";
 import type { Place } from "./api.ts";
 import { readChosen } from "./drop.ts";
 import type { OpenDialog } from "./folder-dialogs.tsx";
@@ -18,6 +17,7 @@ export interface ToolsProps {
   readonly onFilter: (text: string) => void;
   readonly onTiles: (isTiles: boolean) => void;
   readonly onOpen: (dialog: OpenDialog) => void;
+  readonly onSave: () => void;
   readonly onTrash: () => void;
   readonly onSelectNone: () => void;
 }
@@ -62,12 +62,12 @@ export function Tools(props: ToolsProps): ReactNode {
   );
 }
 
-function ChosenTools({ here, chosen, onOpen, onTrash, onSelectNone }: ToolsProps): ReactNode {
+function ChosenTools({ here, chosen, onOpen, onSave, onTrash, onSelectNone }: ToolsProps): ReactNode {
   const isOne = chosen.length === 1;
   return (
     <>
       <span className="quiet">{counted(chosen.length, "item")} selected</span>
-      <button type="button" onClick={() => void saveAll(here, chosen)}>
+      <button type="button" onClick={onSave}>
         Download
       </button>
       {isOne && (
