@@ -1,11 +1,10 @@
 // The last hour of a node or of the cluster: read once, then continued by snapshots.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { HISTORY_SNAPSHOTS_PER_NODE } from "#base/limits.ts";
 import type { HistoryColumn, HistoryReply } from "#wire/webapi/performance.ts";
-import type { LiveNode } from "../words/live-node.ts";
 import { call } from "./api.ts";
 import { onSnapshot, usePhase } from "./cluster.ts";
+import { continued } from "./continued-history.ts";
 import { queryClient } from "./query-client.ts";
 
 const POLL_MS = 15_000;
@@ -35,22 +34,6 @@ export function useHistory(id: string): {
     });
   }, [id, isCluster]);
   return { history: query.data, error: query.error };
-}
-
-function continued(known: HistoryReply | undefined, node: LiveNode, ts: number): HistoryReply | undefined {
-  if (known === undefined || ts <= (known.points.at(-1)?.[0] ?? 0)) return known;
-  const isGap = node.stale || node.status === "offline";
-  const point = known.columns.map((column) => (column === "ts" ? ts : isGap ? null : valueOf(node, column)));
-  return { ...known, to: ts, points: [...known.points.slice(1 - HISTORY_SNAPSHOTS_PER_NODE), point] };
-}
-
-const LATENCY = /^(p50|p95|p99)_(write|read)_ms$/;
-
-function valueOf(node: LiveNode, column: HistoryColumn): number | null {
-  const latency = LATENCY.exec(column);
-  const field = latency === null ? column : `op_latency_${latency[2]}_ms_${latency[1]}`;
-  const value = (node as unknown as Record<string, unknown>)[field];
-  return typeof value === "number" ? value : null;
 }
 
 /** A planned line of a chart: its column, name, colour, and whether it is dashed. */
