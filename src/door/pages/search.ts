@@ -1,6 +1,9 @@
 // Finds names below a folder, level by level, with an end to the work that one search makes.
+import type { Cluster } from "#client/connection/cluster.ts";
 import { isFolder, listPages } from "#client/connection/listing.ts";
+import type { RemotePath } from "#client/connection/remote-path.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
+import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import type { FoundEntry, FoundNames } from "#wire/webapi/file-access.ts";
 import { type PageCall, placeOf } from "./call.ts";
 import {
@@ -23,7 +26,7 @@ export async function search({ exchange, person }: PageCall): Promise<FoundNames
   for (let at = 0; at < folders.length; at++) {
     const path = folders[at] ?? "/";
     if (at >= SEARCH_FOLDERS_MAX) return { found, looked, isWhole: false };
-    for await (const page of listPages(person.cluster, { root, path })) {
+    for await (const page of pagesOf(person.cluster, { root, path }, at === 0)) {
       if (exchange.destroyed) throw new DavRefusal(499, "the connection is gone");
       for (const attr of page) {
         if (looked >= SEARCH_ENTRIES_MAX || found.length >= SEARCH_FOUND_MAX)
@@ -36,6 +39,20 @@ export async function search({ exchange, person }: PageCall): Promise<FoundNames
     }
   }
   return { found, looked, isWhole: true };
+}
+
+/** Pages of a folder; none of one below the top that has gone since its name was read, as folders do. */
+async function* pagesOf(
+  cluster: Cluster,
+  place: RemotePath,
+  isTop: boolean,
+): AsyncGenerator<readonly Attr[], void, undefined> {
+  try {
+    yield* listPages(cluster, place);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (isTop || (code !== "NO_SUCH_PATH" && code !== "NOT_DIRECTORY")) throw error;
+  }
 }
 
 function comparable(text: string): string {
