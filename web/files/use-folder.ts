@@ -96,18 +96,24 @@ export function useFolder(place: Place, order: Order, filter: string, version = 
   };
 }
 
-/** Reads all pages of a folder; tells after each whether more are to come. */
-async function readPages(
+/**
+ * Reads all pages of a folder. Tells after the first, the last, and whenever entries have doubled whether
+ * more are to come: all that is told is sorted and drawn, which after each page took most of the time.
+ */
+export async function readPages(
   place: Place,
   entries: FileEntry[],
   signal: AbortSignal,
   take: (isLoading: boolean) => void,
 ): Promise<void> {
+  let told = 0;
   for (let page = "", isFirst = true; isFirst || page !== ""; isFirst = false) {
     const found = await door.list(place, page, signal);
     if (signal.aborted) return;
     entries.push(...found.entries);
     page = found.next;
+    if (page !== "" && entries.length < 2 * told) continue;
+    told = entries.length;
     take(page !== "");
   }
 }
