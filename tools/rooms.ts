@@ -129,7 +129,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   "client/terminal": {
     floor: 3,
     holds: "screens, progress, prompts, exit codes",
-    imports: ["base", "os"],
+    imports: ["base", "os", "security/policy"],
     packages: ["commander"],
     builtins: [],
   },

@@ -2,6 +2,7 @@
 import { formatBytes } from "#base/bytes.ts";
 import type { ErrorMetadata } from "#base/errors.ts";
 import { QUOTA_EXCEEDED_TEXT } from "#base/refusal-texts.ts";
+import { groupNameOf } from "#security/policy/group.ts";
 
 /** The numbers of a QUOTA_EXCEEDED in bytes; undefined for missing or invalid ones (decision D1). */
 type QuotaNumbers = Readonly<
@@ -118,7 +119,7 @@ function room(trash: bigint, missing: bigint, owner: string | undefined): string
 
 /** Who may delete in somebody else's root: in a group's its managers, since nobody has the group's address. */
 function deleterOf(owner: string): string {
-  return owner.endsWith("@group") ? "a member who manages it" : owner;
+  return groupNameOf(owner) === undefined ? owner : "a member who manages it";
 }
 
 /** True when the path that was written leads into the root of another user. */

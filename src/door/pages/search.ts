@@ -1,4 +1,5 @@
 // Finds names below a folder, level by level, with an end to the work that one search makes.
+import { isGroveError } from "#base/errors.ts";
 import type { Cluster } from "#client/connection/cluster.ts";
 import { isFolder, listPages } from "#client/connection/listing.ts";
 import type { RemotePath } from "#client/connection/remote-path.ts";
@@ -50,8 +51,7 @@ async function* pagesOf(
   try {
     yield* listPages(cluster, place);
   } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    if (isTop || (code !== "NO_SUCH_PATH" && code !== "NOT_DIRECTORY")) throw error;
+    if (isTop || !isGroveError(error, "NO_SUCH_PATH", "NOT_DIRECTORY")) throw error;
   }
 }
 

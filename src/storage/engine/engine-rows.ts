@@ -1,11 +1,11 @@
 // Rows of the object store's side in PostgreSQL: blocks of names, chunks without a file, quotas.
-import { GroveError, isGroveError } from "#base/errors.ts";
+import { GroveError } from "#base/errors.ts";
 import { ARRIVING } from "#storage/metadata/moved-roots.ts";
 import type { ListedChunk, ListedChunks } from "#storage/object-store/bucket-list.ts";
 import type { ChunkBlock, ChunkBlocks, EndedBlock, EndedSelect } from "#storage/object-store/chunk-blocks.ts";
 import type { DroppedChunk, DroppedChunks } from "#storage/object-store/dropped-chunks.ts";
 import type { SharedLine } from "#storage/shared/shared-line.ts";
-import { unavailable } from "#storage/shared/writer-refusals.ts";
+import { refusalOrOutage } from "#storage/shared/writer-refusals.ts";
 
 /** A user's own quota and inode limit; undefined where the default holds. */
 export interface StoredQuota {
@@ -173,7 +173,7 @@ export class EngineRows implements ChunkBlocks, DroppedChunks, ListedChunks {
       .run(async (client) => (await client.query(text, [...values])).rows as Record<string, unknown>[])
       .catch((error: unknown) => {
         // A call that needs it is made again; an upload takes any other error for a broken disk.
-        throw isGroveError(error) ? error : unavailable(error);
+        throw refusalOrOutage(error);
       });
   }
 }

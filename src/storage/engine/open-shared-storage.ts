@@ -20,7 +20,7 @@ import { SharedLine } from "#storage/shared/shared-line.ts";
 import { makeSharedTables } from "#storage/shared/shared-schema.ts";
 import { SharedWriter } from "#storage/shared/shared-writer.ts";
 import { clearRenamedRoots } from "#storage/shared/user-rename-rows.ts";
-import { unavailable } from "#storage/shared/writer-refusals.ts";
+import { refusalOrOutage } from "#storage/shared/writer-refusals.ts";
 import { DamageList } from "./damage-list.ts";
 import { type EngineFolder, openEngineFolder } from "./data-folder.ts";
 import type { Departures } from "./departures.ts";
@@ -170,7 +170,7 @@ async function newRoot(
   const made = await base.line
     .run((client) => makeRoot(client, root))
     .catch((error: unknown) => {
-      throw isGroveError(error) ? error : unavailable(error);
+      throw refusalOrOutage(error);
     });
   return { owner, rootId, number: made.number, epoch: made.epoch, isHere: made.instance === instance };
 }

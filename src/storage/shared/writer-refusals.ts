@@ -24,6 +24,11 @@ export function unavailable(error: unknown): GroveError {
   return new GroveError("STORE_UNAVAILABLE", text, typeof error === "string" ? {} : { cause: error });
 }
 
+/** What an ask of the database was refused with; any other failure is that the database does not answer. */
+export function refusalOrOutage(error: unknown): GroveError {
+  return isGroveError(error) ? error : unavailable(error);
+}
+
 /** The refusal of changes that were given up, by what went wrong. */
 export function failureOf(error: unknown): Error {
   if (isGroveError(error)) return error;
