@@ -43,7 +43,11 @@ export async function* listPages(
 }
 
 /** The attributes of a path. */
-export function attrOf(cluster: Cluster, place: RemotePath, patience: RetryPolicy = SHORT): Promise<Attr> {
+export function attrOf(
+  cluster: Pick<Cluster, "runAt">,
+  place: RemotePath,
+  patience: RetryPolicy = SHORT,
+): Promise<Attr> {
   return cluster.runAt(place, patience, (server) =>
     server.files.getAttr({ root: place.root, path: place.path }, server.unary),
   );

@@ -2,6 +2,7 @@
 import { GroveError } from "#base/errors.ts";
 import { canonicalUsername } from "#base/names.ts";
 import { LONG, ONCE, type RetryPolicy, SHORT } from "#client/connection/cluster.ts";
+import { makeFolder as createFolder } from "#client/connection/folders.ts";
 import { OnConflict } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   type FileFacts,
@@ -26,9 +27,7 @@ const CONFLICTS = {
 /** Makes a folder. */
 export async function makeFolder({ exchange, person }: PageCall): Promise<FileFacts> {
   const place = await bodyOf(exchange, placeRequest);
-  return factsOf(
-    await person.cluster.runAt(place, ONCE, (server) => server.files.createDirectory(place, server.unary)),
-  );
+  return factsOf(await createFolder(person.cluster, place, { mayExist: false }));
 }
 
 /** Renames or moves. */

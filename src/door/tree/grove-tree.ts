@@ -3,7 +3,8 @@
 import type { Clock } from "#base/clock.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { joinPath } from "#base/names.ts";
-import { ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
+import { type Cluster, ONCE, type RetryPolicy, type Server, SHORT } from "#client/connection/cluster.ts";
+import { makeFolder } from "#client/connection/folders.ts";
 import { attrIfThere, listPages } from "#client/connection/listing.ts";
 import type { ByteRange } from "#door/webdav/byte-ranges.ts";
 import type {
@@ -129,8 +130,11 @@ export class GroveTree implements DavTree {
   }
 
   makeCollection(path: readonly string[], tokens: SubmittedTokens): Promise<void> {
-    return this.#change(path, tokens, async ({ root, path: at }, server) => {
-      await server.files.createDirectory({ root, path: at }, server.unary);
+    return refusing(async () => {
+      const place = await this.#realPlace(path);
+      const runAt: Cluster["runAt"] = (at, policy, operation) =>
+        this.#person.cluster.runAt(at, policy, (server) => operation(shownTokens(server, tokens)));
+      await makeFolder({ runAt }, place, { mayExist: false });
     });
   }
 
