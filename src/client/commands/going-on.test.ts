@@ -345,7 +345,7 @@ test("an update of thousands of files that are all there asks the server for its
   assert.ok(requests < 5 + 3 * (2 * FOLDERS + 1), `${requests} requests`);
 });
 
-test("what is no file any more, or no folder, is told and left as it is", async () => {
+test("what is no file any more, or no folder, is told and left as it is, until what is told takes it away", async () => {
   const top = tree("kinds", { thing: "file", "other/x": "x" });
   await put("-r", top, "/kinds");
   renameSync(join(top, "thing"), join(top, "kept"));
@@ -359,6 +359,14 @@ test("what is no file any more, or no folder, is told and left as it is", async 
   assert.match(result.err, /other/);
   assert.equal(await content("/kinds/thing"), "file");
   assert.equal(await content("/kinds/kept"), "file");
+  assert.match(result.err, /grove rm \/kinds\/thing\n.*grove rm -r \/kinds\/other\n/s);
+  await ok(import("./rm-command.ts"), ["/kinds/thing"]);
+  await ok(import("./rm-command.ts"), ["-r", "/kinds/other"]);
+  await put("-r", "--update", top, "/kinds");
+  assert.deepEqual(
+    [await content("/kinds/thing/inside"), await content("/kinds/other")],
+    ["inside", "a file now"],
+  );
 });
 
 test("two sources that would become one file are refused before anything is sent", async () => {

@@ -1,6 +1,6 @@
 // Tests of what refusals say: of which file, by which name, and what to do.
 import assert from "node:assert/strict";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { TestClient, VerbResult } from "./client.fixture.ts";
@@ -99,4 +99,15 @@ test("a configuration that cannot be read or written is told by its file, in wor
   const told = await Promise.all([refused("ls"), refused("cd", "/m")]);
   client.env = env;
   for (const text of told) assert.match(text, /^1 grove \w+: \/.*\.json: is not a folder, or goes through/);
+});
+
+test("a damaged profile is told, and signs out", async () => {
+  const profile = join(client.config, "profile.json");
+  const before = readFileSync(profile);
+  writeFileSync(profile, before.subarray(0, 20));
+  const told = await refused("ls");
+  assert.match(told, /^1 grove ls: \/.*profile\.json: is damaged, .*grove login --cluster cluster\.json\n$/);
+  const { code, err } = await client.run(import("./logout-command.ts"), []);
+  assert.deepEqual([code, /could not be told/.test(err)], [0, true], err);
+  writeFileSync(profile, before);
 });

@@ -5,6 +5,7 @@ import { stringify64 } from "#base/json64.ts";
 import { systemRandom } from "#base/random.ts";
 import { type ConfigFolder, findConfigFolder } from "#client/signin/config-folder.ts";
 import { type Profile, resolveProfile } from "#client/signin/profile.ts";
+import { isClientError } from "#client/terminal/client-error.ts";
 import { PATIENCE_MS } from "#client/terminal/limits.ts";
 import { note, type Terminal, writeAll } from "#client/terminal/terminal.ts";
 import { terminalJson, terminalText } from "#client/terminal/terminal-text.ts";
@@ -94,9 +95,14 @@ export class ClientContext {
     return this.shared.profile;
   }
 
-  /** The settings that the last `login` wrote, without this command's flags. */
-  storedProfile(): Promise<Profile> {
-    return resolveProfile(this.config.profile, {}, {});
+  /** The settings that the last `login` wrote, without this command's flags; undefined when they are damaged. */
+  async storedProfile(): Promise<Profile | undefined> {
+    try {
+      return await resolveProfile(this.config.profile, {}, {});
+    } catch (error) {
+      if (isClientError(error, "LOCAL_FILE")) return undefined;
+      throw error;
+    }
   }
 
   /** Replaces the settings, for `login`, before the cluster is first used. */

@@ -1,6 +1,6 @@
 // The failures that a command with many files or paths ends by.
 import { type ErrorCode, GroveError } from "#base/errors.ts";
-import { isClientError } from "#client/terminal/client-error.ts";
+import { isClientError, isFullDisk } from "#client/terminal/client-error.ts";
 
 /** Refusals that everything else would get too. */
 const FINAL_CODES: readonly ErrorCode[] = [
@@ -28,5 +28,7 @@ const FINAL_CODES: readonly ErrorCode[] = [
 /** True for a failure that ends the whole command: everything else would fail too. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof GroveError) return FINAL_CODES.includes(error.code);
-  return isClientError(error, "CANCELLED", "NETWORK", "SIGN_IN_NEEDED", "SERVER_UNTRUSTED");
+  return (
+    isFullDisk(error) || isClientError(error, "CANCELLED", "NETWORK", "SIGN_IN_NEEDED", "SERVER_UNTRUSTED")
+  );
 }

@@ -7,6 +7,11 @@ import { attrOf, isFolder } from "./listing.ts";
 import { refusalOf } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
 
+/** What is said of a file that has the name of a folder to be made. */
+export function fileThere(path: string): string {
+  return `${path} is a file`;
+}
+
 /**
  * Makes one folder, again where the answer is lost. With mayExist an existing folder is accepted; a file of that
  * name is NOT_DIRECTORY.
@@ -33,6 +38,6 @@ export async function makeFolder(
     if (!isGroveError(error, "PATH_EXISTS") || !(mayExist || isAnswerLost)) throw error;
     const attr = await attrOf(cluster, place, patience);
     if (isFolder(attr)) return attr;
-    throw new GroveError("NOT_DIRECTORY", `${place.path} is a file`, { cause: error });
+    throw new GroveError("NOT_DIRECTORY", fileThere(place.path), { cause: error });
   }
 }

@@ -12,14 +12,15 @@ export async function endSessions(context: ClientContext): Promise<SignOut> {
   return endListedSessions(sessions, await context.storedProfile(), context.signal);
 }
 
-/** The same for given sessions, at the cluster where they were opened. */
+/** The same for given sessions, at the cluster where they were opened; without its settings none is told. */
 export async function endListedSessions(
   sessions: readonly StoredSession[],
-  profile: Profile,
+  profile: Profile | undefined,
   signal: AbortSignal,
 ): Promise<SignOut> {
   const unreachable: string[] = [];
   if (sessions.length === 0) return { ended: 0, unreachable };
+  if (profile === undefined) return { ended: 0, unreachable: sessions.map(({ address }) => address) };
   const [{ createClient }, { FileServer }, { openChannel }, { isStatusError }, { Code }] = await Promise.all([
     import("#wire/grpc/client.ts"),
     import("#wire/proto/gen/grove/v1/file_server_pb.ts"),

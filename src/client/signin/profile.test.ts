@@ -94,9 +94,14 @@ test("a profile that others may read is refused, with what to type", async () =>
   await assert.rejects(resolveProfile(path, {}, {}), { code: "LOCAL_DENIED", message: /chmod 600/ });
 });
 
-test("a damaged profile is as good as none", async () => {
-  writeFileSync(path, "{", { mode: 0o600 });
-  assert.deepEqual((await resolveProfile(path, {}, {})).metaservers, []);
+test("a damaged profile is told, whatever flags say, since the mode and the authority are not known", async () => {
+  for (const damaged of ["", "{", "null", "[]", '{"schema":1}', '{"metaservers":[1]}']) {
+    writeFileSync(path, damaged, { mode: 0o600 });
+    await assert.rejects(resolveProfile(path, { metaserver: "flag:7000" }, {}), {
+      code: "LOCAL_FILE",
+      message: /profile\.json: is damaged/,
+    });
+  }
 });
 
 test("a cluster file is copied with the certificate that it names; what is no cluster file is refused (D23)", async () => {

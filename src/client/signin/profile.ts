@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { METASERVER_PORT } from "#base/limits.ts";
 import { ClientError, localFailure } from "#client/terminal/client-error.ts";
 import { SETTINGS_FILE_MAX_BYTES } from "#client/terminal/limits.ts";
-import { parseFields, readStored, type StoredFields, writeStored } from "./stored-json.ts";
+import { parseFields, readStoredOrDamaged, type StoredFields, writeStored } from "./stored-json.ts";
 
 /** How to reach the identity provider (spec 5.1, decision D23). */
 export interface IdpProfile {
@@ -39,10 +39,12 @@ export interface ConnectionFlags {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Merges flags, environment and profile file (D23). Reads the file of `-ca` or SVC_CLUSTER_CA. */
+/**
+ * Merges flags, environment and profile file (D23). Reads the file of `-ca` or SVC_CLUSTER_CA. Rejects with LOCAL_FILE
+ * for a damaged profile: without its authority and its mode, servers would be asked in another way than they speak.
+ */
 export async function resolveProfile(path: string, flags: ConnectionFlags, env: Env): Promise<Profile> {
-  const stored = await readStored(path);
-  const fromFile = stored === undefined ? undefined : profileOf(stored);
+  const fromFile = await readProfile(path);
   const metaserver = flags.metaserver ?? nonEmpty(env["SVC_METASERVER"]);
   const caFile = flags.ca ?? nonEmpty(env["SVC_CLUSTER_CA"]);
   const mockWord = env["SVC_AUTH_MOCK"];
@@ -98,6 +100,19 @@ export async function writeProfile(path: string, profile: Profile): Promise<void
             token_url: idp.tokenUrl,
           },
         }),
+  });
+}
+
+async function readProfile(path: string): Promise<Profile | undefined> {
+  const stored = await readStoredOrDamaged(path);
+  if (stored === undefined) return undefined;
+  const profile = stored === "damaged" ? undefined : profileOf(stored);
+  // Each sign-in stores at least one server.
+  if (profile !== undefined && (profile.metaservers.length > 0 || profile.fileserver !== undefined))
+    return profile;
+  throw new ClientError("LOCAL_FILE", "is damaged, so that nobody knows how to reach the cluster", {
+    about: path,
+    todo: "Sign in with the cluster's file, which writes it anew: grove login --cluster cluster.json",
   });
 }
 

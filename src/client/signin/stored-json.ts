@@ -70,9 +70,15 @@ export function parseFields(text: string): StoredFields | undefined {
  * that others may read, since its secrets may be known to them.
  */
 export async function readStored(path: string): Promise<StoredFields | undefined> {
+  const stored = await readStoredOrDamaged(path);
+  return stored === "damaged" ? undefined : stored;
+}
+
+/** The same for a file that is not written anew by itself: tells a damaged one from a missing one. */
+export async function readStoredOrDamaged(path: string): Promise<StoredFields | "damaged" | undefined> {
   try {
     const text = await readPrivateFile(path);
-    return text === undefined ? undefined : parseFields(text);
+    return text === undefined ? undefined : (parseFields(text) ?? "damaged");
   } catch (error) {
     if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
     throw new ClientError("LOCAL_DENIED", error.message, { todo: "", cause: error });

@@ -96,6 +96,17 @@ export function isClientError(error: unknown, ...codes: readonly ClientErrorCode
   return error instanceof ClientError && (codes.length === 0 || codes.includes(error.code));
 }
 
+/** True when no space was left on this machine's disk, or for this user there. */
+export function isFullDisk(error: unknown): boolean {
+  return (
+    isClientError(error, "LOCAL_FILE") && isNoSpace((error.cause as NodeJS.ErrnoException | undefined)?.code)
+  );
+}
+
+function isNoSpace(code: string | undefined): boolean {
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
 /** The system's error about a path of this machine as a ClientError; other errors unchanged. */
 export function inWords(error: unknown): unknown {
   const { path, syscall } = (error ?? {}) as NodeJS.ErrnoException;

@@ -37,12 +37,18 @@ function isOpenFile(path: string): boolean {
 
 /**
  * The rights of the file at a path; undefined without a regular file: a symbolic link is replaced. Throws ClientError
- * for what `requireReplaceable` refuses.
+ * for a folder, and for what `requireReplaceable` refuses.
  */
 export function rightsAt(path: string): FileRights | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
   if (stats.isFile()) return { mode: stats.mode & RIGHTS_BITS, uid: stats.uid, gid: stats.gid };
+  if (stats.isDirectory()) {
+    throw new ClientError("LOCAL_FILE", "a folder is in the way", {
+      about: path,
+      todo: "Move it away, or choose another target.",
+    });
+  }
   requireReplaceable(path);
   return undefined;
 }

@@ -1,12 +1,13 @@
 // Uploads files and trees: folders before their contents, many files at a time, one failure per file.
 import { lstatSync, realpathSync } from "node:fs";
-import { GroveError } from "#base/errors.ts";
+import { GroveError, isGroveError } from "#base/errors.ts";
 import { errorText } from "#base/log.ts";
+import { shellWord } from "#base/shell-word.ts";
 import { type Cluster, LONG } from "#client/connection/cluster.ts";
 import { isFinal } from "#client/connection/final-failure.ts";
-import { makeFolder } from "#client/connection/folders.ts";
-import { baseName, childPath, parentPath } from "#client/connection/remote-path.ts";
-import { localFailure } from "#client/terminal/client-error.ts";
+import { fileThere, makeFolder } from "#client/connection/folders.ts";
+import { baseName, childPath, formatRemotePath, parentPath } from "#client/connection/remote-path.ts";
+import { HintedRefusal, localFailure } from "#client/terminal/client-error.ts";
 import { LARGE_FILE_BYTES, RESUMABLE_FROM_BYTES } from "#client/terminal/limits.ts";
 import type { ProgressMeter } from "#client/terminal/progress.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
@@ -207,7 +208,7 @@ export class TreeUpload {
         made.resolve(state);
       } catch (error) {
         if (isFinal(error)) throw error;
-        report.fail(path, error);
+        report.fail(path, this.#inTheWay(error, path));
         made.resolve("failed");
       }
     };
@@ -226,7 +227,7 @@ export class TreeUpload {
     else if (above instanceof ComparedFolder) there = above.take(baseName(place));
     let isEmpty: boolean;
     if (there !== undefined) {
-      if (!there.isFolder) throw new GroveError("NOT_DIRECTORY", `${path} is a file`);
+      if (!there.isFolder) throw new GroveError("NOT_DIRECTORY", fileThere(path));
       if (top !== undefined) await onTop(source, top);
       ({ isEmpty } = there);
     } else {
@@ -248,11 +249,21 @@ export class TreeUpload {
         await this.#send(job, state);
       } catch (error) {
         if (isFinal(error)) throw error;
-        report.fail(file.localPath, error);
+        report.fail(file.localPath, this.#inTheWay(error, job.path));
       }
     };
     const added = this.#pool.add(transfer, file.sizeBytes > LARGE_FILE_BYTES ? "large" : "small", job.folder);
     if (added !== true) await added;
+  }
+
+  /** The refusal of a file or folder where one of the other kind has its name, with what takes that away. */
+  #inTheWay(error: unknown, path: string): unknown {
+    if (!isGroveError(error, "IS_DIRECTORY", "NOT_DIRECTORY")) return error;
+    // A file somewhere above is not what would be taken away.
+    if (error.code === "NOT_DIRECTORY" && error.message !== fileThere(path)) return error;
+    const flag = error.code === "IS_DIRECTORY" ? "-r " : "";
+    const word = shellWord(formatRemotePath({ root: this.#deps.root, path }));
+    return new HintedRefusal(error, `Move it to the trash first: grove rm ${flag}${word}`);
   }
 
   /** Sends a file, unless it is there. */
