@@ -270,12 +270,15 @@ export class Cluster {
     const { progress, patience, session } = at;
     this.#deps.signal.throwIfAborted();
     const mayRunAgain = session === undefined || patience.isConsumed !== true;
-    if (!mayRunAgain && isGroveError(failure, "WRONG_NODE", ...SESSION_CODES)) throw brokenOff(failure);
+    if (!mayRunAgain && isGroveError(failure, "WRONG_NODE", ...SESSION_CODES)) {
+      // Where no other session opens, that refusal says why this one has ended.
+      if (failure.code !== "WRONG_NODE") await this.#renew(session, failure);
+      throw brokenOff(failure);
+    }
     if (mayRunAgain && failure instanceof GroveError) {
       if (SESSION_CODES.includes(failure.code) && session !== undefined && progress.renewals < 2) {
         progress.renewals++;
-        const why = explain(failure).what.replace(/\.$/, "");
-        await this.link(session.address).renew(session, why);
+        await this.#renew(session, failure);
         return;
       }
       const address = failure.metadata["address"];
@@ -290,6 +293,10 @@ export class Cluster {
       if (await this.#isElsewhere(failure, progress)) return;
     }
     await this.#tryLater(failure, progress, patience, session !== undefined);
+  }
+
+  #renew(session: OpenSession, refusal: GroveError): Promise<void> {
+    return this.link(session.address).renew(session, explain(refusal).what.replace(/\.$/, ""));
   }
 
   /**
