@@ -161,3 +161,26 @@ test("an upload whose browser has gone before it has begun is ended: nobody woul
     assert.equal(exchange.statusCode, destroyed ? 0 : 201);
   }
 });
+
+test("a length or an offset is decimal digits, and nothing else that is a number to a program", async () => {
+  const calls: string[] = [];
+  const run = async (): Promise<object> => {
+    calls.push("call");
+    return { uploadId: "id", offset: 0n };
+  };
+  for (const text of ["", " ", "1e3", "0x10", "1.0", "+5", "-0", "Infinity", "9007199254740993"]) {
+    const exchange = {
+      method: "POST",
+      path: "/api/uploads",
+      query: new URLSearchParams({ path: "/a.bin" }),
+      headers: { "tus-resumable": "1.0.0", "upload-length": text },
+      setHeader: () => undefined,
+    };
+    const person = { cluster: { run, runAt: run } };
+    await assert.rejects(answerUpload({ exchange, person } as unknown as PageCall), { status: 400 }, text);
+  }
+  assert.deepEqual(calls, []);
+  await assert.rejects(ask({ staged: 0 }, "PATCH", { offset: "" as unknown as number }), {
+    code: "OFFSET_MISMATCH",
+  });
+});

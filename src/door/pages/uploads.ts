@@ -54,7 +54,7 @@ export async function answerUpload(call: PageCall): Promise<void> {
 
 async function begin({ exchange, person }: PageCall): Promise<void> {
   const { root, path } = placeOf(exchange);
-  const size = Number(headerOf(exchange.headers, "upload-length") ?? "x");
+  const size = numberIn(exchange, "upload-length");
   if (!Number.isSafeInteger(size) || size < 1)
     throw new DavRefusal(400, "Upload-Length has to tell the file's size");
   const replaces = exchange.query.get("exists") === "replace";
@@ -85,7 +85,7 @@ async function take(call: PageCall, name: UploadName): Promise<void> {
   const { exchange, person } = call;
   if (headerOf(exchange.headers, "content-type") !== "application/offset+octet-stream")
     throw new DavRefusal(415, "the body has to be application/offset+octet-stream");
-  const offset = Number(headerOf(exchange.headers, "upload-offset") ?? "x");
+  const offset = numberIn(exchange, "upload-offset");
   const { offset: safe, hasArrived } = await lookAt(call, name);
   if (offset !== safe) throw new GroveError("OFFSET_MISMATCH", `the upload goes on at byte ${safe}`);
   if (hasArrived) return sendOffset(exchange, safe, name.size, 204);
@@ -114,6 +114,12 @@ async function take(call: PageCall, name: UploadName): Promise<void> {
     return sendOffset(exchange, (await lookAt(call, name)).offset, size, 204);
   }
   sendOffset(exchange, size, size, 204);
+}
+
+/** The number of a header, NaN for anything but decimal digits. */
+function numberIn({ headers }: PageExchange, name: string): number {
+  const text = headerOf(headers, name) ?? "";
+  return /^\d{1,16}$/u.test(text) ? Number(text) : Number.NaN;
 }
 
 async function abort({ exchange, person }: PageCall, { root, id }: UploadName): Promise<void> {
