@@ -136,6 +136,14 @@ test("members of a group read, write and manage its root as their roles say, to 
 
   await carol.ok("group", "remove", "atlas", bob.email);
   await until(async () => !(await reaches(bob, `${ATLAS}:/`)), "the end of a role");
+  // A group made anew over the files of an earlier one has no limits of that one.
+  await alice.ok("quota", "set", ATLAS, "1GiB", "--inodes", "7");
+  await alice.ok("group", "delete", "atlas");
+  await alice.ok("group", "create", "atlas", "--with-files");
+  await alice.ok("group", "add", "atlas", bob.email, "--role", "read");
+  await until(async () => reaches(bob, `${ATLAS}:/`), "a role in the new group");
+  const limits = JSON.parse(await bob.ok("quota", ATLAS, "--json")) as Record<string, unknown>;
+  assert.deepEqual([limits["quota_source"], limits["inode_limit_source"]], ["default", "default"]);
   await cluster.stop();
   for (const { data } of Object.values(cluster.nodes)) await checkData(data);
   await rm(cluster.folder, { recursive: true, force: true });

@@ -41,7 +41,7 @@ export async function createGroup(context: ClientContext, text: string, flags: C
     );
     const { owner = "", fsId = "", address = "" } = group ?? {};
     const [set] = await administration.onNodes([{ name: fsId, address }], (files, options) =>
-      files.setQuota({ username: owner, quotaBytes }, options),
+      files.setQuota({ username: owner, quotaBytes, inodeLimit: 0n }, options),
     );
     const problem = set?.problem ?? set?.value?.error ?? "";
     if (problem !== "") {
