@@ -82,6 +82,7 @@ export class ProcessMoves {
       propertiesOf: () => ({ quotaBytes: "1", inodeLimit: 1 }),
       isServed: () => false,
       onReturned: () => undefined,
+      forgetProperties: async () => undefined,
       onDeparted: () => this.link.beatSoon(),
       hurry: () => this.#mover.hurry(),
     });

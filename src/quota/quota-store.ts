@@ -179,6 +179,13 @@ export class QuotaStore {
     }
   }
 
+  /** Removes a user's entries; without any nothing is written. Throws as `set` does. */
+  async forget(username: string): Promise<void> {
+    const { quotas, inodeLimits } = this.#entries;
+    if (!quotas.has(username) && !inodeLimits.has(username)) return;
+    await this.set(username, { quotaBytes: 0n, inodeLimit: 0 });
+  }
+
   /** Gives the entries of one name to another; without entries nothing changes. Throws as `set` does. */
   async rename(from: string, to: string): Promise<void> {
     const mine = this.#lastSet.then(() => this.#rename(from, to));

@@ -36,6 +36,8 @@ export interface MoveSourceDeps {
   /** True while this node serves a root. */
   readonly isServed: (owner: string) => boolean;
   readonly onDeparted: (owner: string) => void;
+  /** Forgets what went along with a root, once no copy of it stays here. */
+  readonly forgetProperties: (owner: string) => Promise<void>;
   /** Called once a copy that was kept is served again. */
   readonly onReturned: (owner: string) => void;
   readonly audit: (act: AuditAct) => void;
@@ -122,6 +124,7 @@ export class MoveSource {
     else if (state === "frozen" && !this.#timed.has(moveId)) await this.#takeBack(move);
     if (state !== "confirmed" && state !== "undone") return;
     await moves.endExport(moveId);
+    if (state === "confirmed" && !this.#deps.isServed(owner)) await this.#deps.forgetProperties(owner);
     this.#frozen.delete(owner);
     this.#attempts.delete(moveId);
     await known.take({ moveId, step: MoveStep.END });

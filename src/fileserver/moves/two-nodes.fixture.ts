@@ -52,6 +52,8 @@ export interface MovingNode {
   readonly mover: RootMover;
   /** What came along with roots, in order. */
   readonly taken: readonly (readonly [string, MovedProperties])[];
+  /** Owners of roots of which nothing stays at this node. */
+  readonly forgotten: readonly string[];
   /** Lines of its audit log. */
   readonly acts: readonly string[];
 }
@@ -104,6 +106,7 @@ export async function startTwoNodes(
       () => side.storage.roots().map(({ owner, usage }) => ({ owner, bytes: usage.liveBytes })),
     );
     const acts: string[] = [];
+    const forgotten: string[] = [];
     const audit = ({ act, subject }: AuditAct): void => void acts.push(`${act} ${subject}`);
     const common = { moves, known, clock, log: silentLogger, audit };
     const source = new MoveSource({
@@ -112,6 +115,7 @@ export async function startTwoNodes(
       isServed: (owner) => side.storage.root(owner) !== undefined,
       onReturned: () => undefined,
       onDeparted: () => undefined,
+      forgetProperties: async (owner) => void forgotten.push(owner),
       hurry: () => mover.hurry(),
     });
     const server = new GrpcServer({ mapError });
@@ -149,7 +153,7 @@ export async function startTwoNodes(
       () => channel.close(),
       () => side.storage.close(),
     );
-    return { side, source, mover, taken, acts };
+    return { side, source, mover, taken, acts, forgotten };
   };
   const [from, to] = [await start("a"), await start("b")];
   context.after(async () => {

@@ -78,6 +78,7 @@ export class NodeMoves {
         this.#linked?.service.usage.forget(owner);
         this.#linked?.onChange();
       },
+      forgetProperties: (owner) => deps.quotas.forget(owner),
       onReturned: (owner) => this.#served(owner),
       hurry: () => this.#mover?.hurry(),
       clock,
