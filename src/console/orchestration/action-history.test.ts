@@ -239,6 +239,10 @@ test("a damaged file is set aside and the generation before takes its place; wit
   const { history: empty } = await open();
   assert.deepEqual(ids(empty), []);
   assert.ok((await readdir(folder)).some((name) => name.includes(".corrupt-")));
+  // Output without a record may be that of a lost one, also once the new history has been read again.
+  assert.equal(empty.known().isIncomplete, true);
+  await empty.put(record("c"));
+  assert.equal((await open()).history.known().isIncomplete, true);
 });
 
 test("the history of a newer version is refused, not overwritten (D18)", async () => {

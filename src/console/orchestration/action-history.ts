@@ -1,4 +1,5 @@
 // `command_history.json`: each action is on stable storage before it starts (spec 4.7, 8; D7, A-10, E-06).
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "#base/clock.ts";
@@ -22,6 +23,7 @@ export const UNRUN_RECORDS_KEPT = 20;
 
 /** Name of the file in the console's data folder (spec 8). */
 export const HISTORY_FILE = "command_history.json";
+const SET_ASIDE = `${HISTORY_FILE}.corrupt-`;
 
 /** Replaces the file; tests inject failures here. */
 type ReplaceFile = (path: string, content: Uint8Array) => Promise<void>;
@@ -66,11 +68,13 @@ export class ActionHistory {
   readonly #path: string;
   readonly #limit: number;
   readonly #replaceFile: ReplaceFile;
+  readonly #isIncomplete: boolean;
   #entries: ReadonlyMap<string, Entry>;
   #lastWrite: Promise<unknown> = Promise.resolve();
   #failure: string | undefined;
 
-  private constructor(deps: ActionHistoryDeps, entries: ReadonlyMap<string, Entry>) {
+  private constructor(deps: ActionHistoryDeps, entries: ReadonlyMap<string, Entry>, isIncomplete: boolean) {
+    this.#isIncomplete = isIncomplete;
     this.#path = join(deps.folder, HISTORY_FILE);
     this.#limit = deps.limit ?? COMMAND_HISTORY_RECORDS;
     this.#replaceFile =
@@ -94,7 +98,10 @@ export class ActionHistory {
     const entries = kept.map((record) =>
       entryOf(isUnfinished(record) ? orphaned(record, finishedAt) : record),
     );
-    const history = new ActionHistory(deps, new Map(entries.map((entry) => [entry.record.id, entry])));
+    // Also at later starts, as long as nobody has taken the damaged file away.
+    const isIncomplete = (await readdir(deps.folder)).some((name) => name.startsWith(SET_ASIDE));
+    const byId = new Map(entries.map((entry) => [entry.record.id, entry]));
+    const history = new ActionHistory(deps, byId, isIncomplete);
     if (kept.some((record) => isUnfinished(record) && record.state !== "handed_over")) {
       // A full disk keeps no console from its start: the next write has them too.
       await history.#write().catch((error: unknown) => {
@@ -115,7 +122,8 @@ export class ActionHistory {
       this.list().flatMap((record) =>
         isUnfinished(record) === isOpen && !isUnrun(record) ? [record.id] : [],
       );
-    return { endedNewestFirst: ids(false), unfinished: ids(true) };
+    const isIncomplete = this.#isIncomplete;
+    return { endedNewestFirst: ids(false), unfinished: ids(true), isIncomplete };
   }
 
   /** One record. */

@@ -24,8 +24,9 @@ async function write(store: OutputStore, at: number, entries: number): Promise<v
 const COUNT = ACTION_RECORDS_WITH_OUTPUT + 2;
 const ALL = Array.from({ length: COUNT }, (_, at) => idOf(COUNT - at));
 const known =
-  (unfinished: readonly string[] = []) =>
+  (unfinished: readonly string[] = [], isIncomplete = false) =>
   () => ({
+    isIncomplete,
     endedNewestFirst: ALL.filter((id) => !unfinished.includes(id)),
     unfinished,
   });
@@ -70,4 +71,19 @@ test("what still runs is left alone, what a machine's stop left and what nobody 
     names.some((name) => name.endsWith(".tmp")),
     false,
   );
+});
+
+test("output of actions that a damaged history may have had stays, as that of the oldest", async () => {
+  const { store, folder } = await storeOf();
+  for (let at = 1; at <= COUNT; at++) await write(store, at, 1);
+  const none = { endedNewestFirst: [idOf(COUNT)], unfinished: [], isIncomplete: true };
+  await store.prune(() => none);
+  const names = readdirSync(folder);
+  assert.equal(names.length, COUNT);
+  assert.deepEqual(
+    names.filter((name) => name.endsWith(".gz")),
+    [1, 2].map((at) => `${idOf(at)}.ndjson.gz`),
+  );
+  await store.prune(() => ({ ...none, isIncomplete: false }));
+  assert.deepEqual(readdirSync(folder), [`${idOf(COUNT)}.ndjson`]);
 });

@@ -29,6 +29,8 @@ export interface OutputPage {
 export interface KnownActions {
   readonly endedNewestFirst: readonly string[];
   readonly unfinished: readonly string[];
+  /** True where a damaged history may have had others. */
+  readonly isIncomplete: boolean;
 }
 
 /** Name of the folder in the console's data folder. */
@@ -102,9 +104,9 @@ export class OutputStore {
   }
 
   /**
-   * Removes files of actions that have left the history. Of finished ones beyond the newest 20, compresses
-   * the files and removes the oldest beyond the budget. Rejects with the system's error; the next call does
-   * the rest.
+   * Removes files of actions that have left the history; those that a damaged one may have had count as the oldest
+   * finished ones. Of finished ones beyond the newest 20, compresses the files and removes the oldest beyond the
+   * budget. Rejects with the system's error; the next call does the rest.
    */
   prune(known: () => KnownActions): Promise<void> {
     const mine = this.#lastPrune.catch(() => undefined).then(() => this.#prune(known));
@@ -115,14 +117,20 @@ export class OutputStore {
   async #prune(known: () => KnownActions): Promise<void> {
     const names = await readdir(this.#folder);
     // Read after the folder: an action is known before it has a file.
-    const { endedNewestFirst, unfinished } = known();
+    const { endedNewestFirst, unfinished, isIncomplete } = known();
     const kept = new Set([...endedNewestFirst, ...unfinished]);
+    const lost = new Set<string>();
     for (const name of names) {
-      // No other writer is left: an unknown name is an interrupted compression.
-      if (!kept.has(NAME.exec(name)?.[1] ?? "")) await rm(join(this.#folder, name), { force: true });
+      const id = NAME.exec(name)?.[1];
+      if (id !== undefined && kept.has(id)) continue;
+      // No other writer is left: a name without an id is an interrupted compression.
+      if (id !== undefined && isIncomplete) lost.add(id);
+      else await rm(join(this.#folder, name), { force: true });
     }
     let bytes = 0;
-    for (const id of endedNewestFirst.slice(ACTION_RECORDS_WITH_OUTPUT)) {
+    // Ids begin with their time.
+    const lostNewestFirst = [...lost].sort().toReversed();
+    for (const id of [...endedNewestFirst, ...lostNewestFirst].slice(ACTION_RECORDS_WITH_OUTPUT)) {
       const size = await this.#compressed(id);
       bytes += size;
       if (size > 0 && bytes > ACTION_OUTPUT_OLD_BYTES) await rm(this.#path(id, GZIP_SUFFIX), { force: true });
