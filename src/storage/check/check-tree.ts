@@ -1,7 +1,7 @@
 // Recounts the tree of inodes: sizes and counts of directories, usage of roots, counters of the data
 // directory.
 import type { DatabaseSync } from "node:sqlite";
-import { INLINE_FILE_MAX_BYTES } from "#base/limits.ts";
+import { INLINE_FILE_MAX_BYTES, NAME_MAX_BYTES } from "#base/limits.ts";
 import { ROOT_STRIDE } from "#storage/contract/inode.ts";
 import { RECOUNT_KEY } from "#storage/contract/recount-types.ts";
 import { KIND_DIRECTORY, KIND_FILE } from "#storage/metadata/schema.ts";
@@ -26,11 +26,21 @@ export function checkTree(db: DatabaseSync, findings: Findings, repair: boolean)
   if (repair) db.exec(`DELETE FROM meta WHERE key = '${RECOUNT_KEY}'`);
 }
 
+/** What has no parent, as a root's directory, has no name that a path shows. The rule is that of `nameProblem`. */
+const HAS_BAD_NAME = `parent_id IS NOT NULL AND (name IN ('', '.', '..') OR instr(CAST(name AS BLOB), x'00') > 0
+  OR length(CAST(name AS BLOB)) > ${NAME_MAX_BYTES}
+  OR name GLOB '*[/' || char(1) || '-' || char(31, 127) || '-' || char(159, 65533) || ']*')`;
+
 function checkStructure(db: DatabaseSync, findings: Findings, repair: boolean): void {
   const rules: readonly (readonly [sql: string, text: string, repair?: string])[] = [
     [
       `SELECT child.id FROM inode child JOIN inode parent ON parent.id = child.parent_id WHERE parent.kind <> ${KIND_DIRECTORY}`,
       "lies in a file",
+    ],
+    [
+      `SELECT id FROM inode WHERE ${HAS_BAD_NAME}`,
+      "has a name that no path can hold; a repair names it name-ID",
+      `UPDATE OR IGNORE inode SET name = 'name-' || id WHERE ${HAS_BAD_NAME}`,
     ],
     [
       `SELECT id FROM inode WHERE parent_id IS NULL AND id NOT IN (SELECT directory_id FROM root)
