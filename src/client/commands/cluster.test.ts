@@ -1,6 +1,8 @@
 // Tests of a client's recovery: lost sessions, moved roots, restarted servers (decisions T20 to T22).
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
@@ -175,6 +177,38 @@ test("mv is not sent twice when its outcome is not known", async () => {
   await login(server);
   assert.equal((await client.run(import("./mv-command.ts"), ["a", "b"])).code, 7);
   assert.equal(calls, 1);
+});
+
+/** Signs in, and starts the server anew with other answers once a command has not reached it. */
+async function restarting(handlers: FakeHandlers): Promise<void> {
+  const first = await start(list);
+  await login(first);
+  await first.stop();
+  const port = Number(first.address.split(":")[1]);
+  const gone = createServer((socket) => {
+    socket.destroy();
+    gone.close(() => void start(handlers, port));
+  });
+  await once(gone.listen(port, "127.0.0.1"), "listening");
+}
+
+test("what must not run twice runs after a restart of the server that it could not reach", async () => {
+  let calls = 0;
+  await restarting({ unlock: () => ({ ended: ++calls }) });
+  const result = await client.run(import("./unlock-command.ts"), ["--break", "a"]);
+  assert.equal(result.code, 0, result.err);
+  assert.equal(calls, 1);
+});
+
+test("a folder that was there before a restart is not said to be made: no answer was lost", async () => {
+  await restarting({
+    getAttr: () => folderAttr("a"),
+    createDirectory: () => {
+      throw refusal(6, "PATH_EXISTS");
+    },
+  });
+  const result = await client.run(import("./mkdir-command.ts"), ["a"]);
+  assert.match(result.err, /remove what is there first/);
 });
 
 test("an upload outlives a restart of the server: the file that was cut is sent again", async () => {

@@ -19,7 +19,7 @@ import type { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { callMetadata } from "./call-metadata.ts";
 import { explain } from "./error-text.ts";
 import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
-import { refusalOf } from "./refusal.ts";
+import { refusalOf, wasNeverSent } from "./refusal.ts";
 import { formatRemotePath, type RemotePath } from "./remote-path.ts";
 import type { Route } from "./route-cache.ts";
 import type { Router } from "./routing.ts";
@@ -319,7 +319,7 @@ export class Cluster {
     failure: unknown,
     progress: Progress,
     patience: RetryPolicy,
-    wasSent: boolean,
+    hadSession: boolean,
   ): Promise<void> {
     // The server has lost the root and does not know who has it: the MetaServer soon does.
     const isLost =
@@ -332,7 +332,9 @@ export class Cluster {
         : isClientError(failure, "NETWORK");
     // Without a session the operation was not sent, so it may be sent again.
     const mayRepeat =
-      patience.isRepeatable || !wasSent || (failure instanceof GroveError && patience.isConsumed !== true);
+      patience.isRepeatable ||
+      !hadSession ||
+      ((failure instanceof GroveError || wasNeverSent(failure)) && patience.isConsumed !== true);
     if (!isPassing || !mayRepeat) throw failure;
     progress.attempts++;
     if (progress.route !== undefined && (isLost || !(failure instanceof GroveError))) {

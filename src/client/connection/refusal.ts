@@ -23,6 +23,11 @@ export function isStatusError(error: unknown): error is StatusError {
   return error instanceof Error && error.name === "StatusError";
 }
 
+/** True for a failure that came before the call was sent, such as one to connect: the call may be sent again. */
+export function wasNeverSent(failure: unknown): boolean {
+  return failure instanceof ClientError && failure.cause instanceof Error && isConnectFailure(failure.cause);
+}
+
 /** The refusal behind a failed call; other errors unchanged. `peer` is the server, for the message. */
 export async function refusalOf(error: unknown, peer: string): Promise<unknown> {
   if (!isStatusError(error)) return error;
@@ -49,8 +54,8 @@ function withoutReason(
     case Code.CANCELLED:
       return new ClientError("CANCELLED", "cancelled", { cause: error });
     case Code.UNAVAILABLE:
-      if (error.cause instanceof Error && error.cause.name === "ConnectFailure") {
-        return unconnected(error.cause as ConnectFailure, peer);
+      if (error.cause instanceof Error && isConnectFailure(error.cause)) {
+        return unconnected(error.cause, peer);
       }
       return new ClientError("NETWORK", `the server ${peer} does not answer (${error.message})`, {
         cause: error,
@@ -77,6 +82,11 @@ function withoutReason(
         { todo: "Try again; if it stays so, tell the administrator of the cluster.", metadata, cause: error },
       );
   }
+}
+
+/** Recognized by name for the same reason as a StatusError. */
+function isConnectFailure(error: Error): error is ConnectFailure {
+  return error.name === "ConnectFailure";
 }
 
 /** What to do about a server that cannot be reached or authenticated. */
