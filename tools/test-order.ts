@@ -66,7 +66,6 @@ export const LONGEST: readonly string[] = [
   "prove/authorization/over-engine.test.ts",
   "prove/authorization/rig.test.ts",
   "prove/simulation/rig.test.ts",
-  "src/storage/local/storage-limits.test.ts",
   "src/storage/local/recount.test.ts",
   "src/storage/engine/root-departure.test.ts",
   "src/storage/local/check-storage.test.ts",

@@ -1,6 +1,6 @@
 // The node's side of the control plane against a scripted MetaServer on a real connection.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { cp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -301,18 +301,24 @@ test("heartbeats say which process they are of, so that only it may change its k
   assert.notEqual(script.heartbeats[0]?.instanceId, "");
 });
 
-/** Restarts the node with enough roots for a registration of three pages. */
-const startWithManyRoots = async (): Promise<string[]> => {
-  node = await startNode();
-  const owners = Array.from({ length: 15_000 }, (_, at) => `u${at}@${"department.".repeat(4)}example.com`);
-  const { storage } = node.node;
-  await Promise.all(
-    owners.map((owner, at) => storage.createRoot({ owner, rootId: String(at).padStart(26, "0") })),
-  );
-  await node.stop();
-  script.registrations.length = 0;
-  script.heartbeats.length = 0;
-  return owners;
+/** A data folder with enough roots for a registration of three pages, made once, and their owners. */
+let manyRoots: { readonly folder: string; readonly owners: readonly string[] } | undefined;
+const withManyRoots = async (): Promise<readonly string[]> => {
+  if (manyRoots === undefined) {
+    node = await startNode();
+    const owners = Array.from({ length: 15_000 }, (_, at) => `u${at}@${"department.".repeat(4)}example.com`);
+    const { storage } = node.node;
+    await Promise.all(
+      owners.map((owner, at) => storage.createRoot({ owner, rootId: String(at).padStart(26, "0") })),
+    );
+    await node.stop();
+    manyRoots = { folder: dataFolder, owners };
+    script.registrations.length = 0;
+    script.heartbeats.length = 0;
+  }
+  dataFolder = scratchFolder("grove-metalink-");
+  await cp(manyRoots.folder, dataFolder, { recursive: true, preserveTimestamps: true });
+  return manyRoots.owners;
 };
 const pagesOf = (requests: readonly RegisterFileServerRequest[]) =>
   requests.map(({ registration, page, more }) => [registration, page, more]);
@@ -320,7 +326,7 @@ const ownersOf = (requests: readonly RegisterFileServerRequest[]) =>
   requests.flatMap(({ roots }) => roots.map(({ owner }) => owner)).toSorted();
 
 test("what has no room in one registration comes in pages, and the page that is asked for is sent again (D19)", async () => {
-  const owners = await startWithManyRoots();
+  const owners = await withManyRoots();
   let isLost = true;
   const kept: RegisterFileServerRequest[] = [];
   script.takesPage = (request) => {
@@ -361,7 +367,7 @@ test("what has no room in one registration comes in pages, and the page that is 
 });
 
 test("a MetaServer that forgets every page is asked no more than three times for each, and again with the next beat", async () => {
-  await startWithManyRoots();
+  await withManyRoots();
   script.takesPage = () => 0;
   node = await startNode();
   await until(() => script.registrations.length > 9);
@@ -373,7 +379,7 @@ test("a MetaServer that forgets every page is asked no more than three times for
 });
 
 test("a MetaServer of 0.1.0, which knows no pages, is told all roots one registration after the other (D18)", async () => {
-  const owners = await startWithManyRoots();
+  const owners = await withManyRoots();
   node = await startNode();
   await until(() => script.heartbeats.length > 0);
   assert.deepEqual(ownersOf(script.registrations.slice(0, 3)), owners.toSorted());

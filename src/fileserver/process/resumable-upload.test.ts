@@ -4,11 +4,7 @@ import { after, before, test } from "node:test";
 import { crc32 } from "node:zlib";
 import { ManualClock } from "#base/clock.ts";
 import { CHUNK_BYTES, UPLOAD_IDLE_MS } from "#base/limits.ts";
-import {
-  UPLOAD_EXPIRY_BATCH,
-  UPLOAD_EXPIRY_INTERVAL_MS,
-} from "#fileserver/operations/resumable-operations.ts";
-import { until } from "#testing/until.ts";
+import { UPLOAD_EXPIRY_INTERVAL_MS } from "#fileserver/operations/resumable-operations.ts";
 import { OnExists } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import {
   bytesOf,
@@ -35,8 +31,8 @@ before(async () => {
 after(() => node.stop());
 
 /** The messages of one stream: whole chunks from one offset to another. */
-function* stream(uploadId: string, from: number, to: number, root = ""): Generator<UploadPart> {
-  yield header("", { root, uploadId, resumeOffset: BigInt(from) });
+function* stream(uploadId: string, from: number, to: number): Generator<UploadPart> {
+  yield header("", { uploadId, resumeOffset: BigInt(from) });
   for (let at = from; at < to; at += CHUNK_BYTES) {
     const data = BYTES.subarray(at, Math.min(at + CHUNK_BYTES, to));
     yield chunk(at, data, crc32(data));
@@ -211,121 +207,6 @@ test("an upload that was idle for 24 hours is dropped, one with a stream is not 
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     assert.equal((await refusal(again.call.getUpload({ uploadId }))).reason, "NO_SUCH_UPLOAD");
-  } finally {
-    await own.stop();
-  }
-});
-
-test("an upload that somebody goes on with while another expires is not dropped with it (D15)", async () => {
-  const clock = new ManualClock();
-  const own = await startTestNode({ clock });
-  try {
-    const user = await own.signIn("ada@example.com");
-    await user.call.beginUpload({ path: "/a", size: SIZE });
-    await user.call.beginUpload({ path: "/b", size: SIZE });
-    const { storage, turns } = own.node.service.uploads;
-    const [first, second] = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2);
-    const uploadId = second?.uploadId ?? assert.fail();
-    // The first one's removal waits for a slow disk.
-    const disk = Promise.withResolvers<void>();
-    const drop = storage.uploads.drop.bind(storage.uploads);
-    storage.uploads.drop = async (id) => {
-      await disk.promise;
-      return drop(id);
-    };
-    clock.advance(UPLOAD_IDLE_MS + UPLOAD_EXPIRY_INTERVAL_MS);
-    const expiring = own.node.service.resumable.expire();
-    await until(() => turns.isTaken(first?.uploadId ?? ""));
-    const ignore = (): void => undefined;
-    await turns.take(uploadId, ignore, async () => {
-      const sink = storage.uploads.open(uploadId, ignore);
-      sink.beginMessage();
-      await sink.write(BYTES.subarray(0, CHUNK_BYTES));
-      sink.endMessage();
-      sink.acceptMessage();
-      await sink.suspend();
-    });
-    disk.resolve();
-    await expiring;
-    const kept = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2);
-    assert.deepEqual(
-      kept.map((upload) => [upload.uploadId, upload.stagedBytes]),
-      [[uploadId, CHUNK_BYTES]],
-    );
-  } finally {
-    await own.stop();
-  }
-});
-
-test("idle uploads into a root that moves away are kept for now, and keep no other, however many they are (D15)", async () => {
-  const clock = new ManualClock();
-  const own = await startTestNode({ clock });
-  try {
-    // The node's own look at uploads comes a moment before they are idle for long enough.
-    clock.advance(1);
-    const moving = await own.signIn("ada@example.com");
-    for (let count = 0; count < UPLOAD_EXPIRY_BATCH; count++) {
-      await moving.call.beginUpload({ path: `/${count}`, size: SIZE });
-    }
-    clock.advance(1);
-    await (await own.signIn("bob@example.com")).call.beginUpload({ path: "/a", size: SIZE });
-    const { storage, resumable } = { ...own.node, ...own.node.service };
-    const moveId = "01J0000000000000000000000M";
-    await storage.moves.beginExport({ moveId, owner: "ada@example.com" });
-    await storage.moves.freeze(moveId);
-    clock.advance(UPLOAD_IDLE_MS);
-    await resumable.expire();
-    const kept = storage.uploads.untouchedSince(storage.uploads.nowMs(), 2 * UPLOAD_EXPIRY_BATCH);
-    assert.equal(kept.length, UPLOAD_EXPIRY_BATCH);
-    assert.deepEqual(new Set(kept.map(({ owner }) => owner)), new Set(["ada@example.com"]));
-  } finally {
-    await own.stop();
-  }
-});
-
-test("a user's uploads end with the user's rights but for those into a root that moves away (D15)", async () => {
-  const own = await startTestNode();
-  try {
-    const owner = await own.signIn("ada@example.com");
-    const bob = await own.signIn("bob@example.com");
-    await owner.call.createDirectory({ path: "/a" });
-    await owner.call.share({ path: "/a", user: "bob@example.com" });
-    await bob.call.beginUpload({ root: "ada@example.com", path: "/a/b", size: SIZE });
-    const { uploadId } = await bob.call.beginUpload({ path: "/b", size: SIZE });
-    const { storage, resumable } = { ...own.node, ...own.node.service };
-    const moveId = "01J0000000000000000000000M";
-    await storage.moves.beginExport({ moveId, owner: "ada@example.com" });
-    await storage.moves.freeze(moveId);
-    assert.equal(await resumable.dropAllOf("bob@example.com"), 1);
-    assert.equal((await refusal(bob.call.getUpload({ uploadId }))).reason, "NO_SUCH_UPLOAD");
-  } finally {
-    await own.stop();
-  }
-});
-
-test("what a user staged in another's root goes once its place is no longer shared, and nothing else (D13, D15)", async () => {
-  const own = await startTestNode();
-  try {
-    const owner = await own.signIn("ada@example.com");
-    const bob = await own.signIn("bob@example.com");
-    const root = "ada@example.com";
-    for (const path of ["/a", "/a/in", "/ab"]) await owner.call.createDirectory({ path });
-    for (const path of ["/a", "/ab"]) await owner.call.share({ path, user: "bob@example.com" });
-    const begin = (user: TestUser, path: string) => user.call.beginUpload({ root, path, size: SIZE });
-    const inner = await begin(bob, "/a/in/x");
-    const other = await begin(bob, "/ab/x");
-    const mine = await begin(owner, "/a/y");
-    await assert.rejects(bob.upload(stream(inner.uploadId, 0, CHUNK_BYTES, root)));
-    assert.equal((await owner.call.getQuota({})).stagingBytes, BigInt(CHUNK_BYTES));
-    await own.node.service.resumable.expire();
-    assert.equal((await owner.call.getQuota({})).stagingBytes, BigInt(CHUNK_BYTES));
-    await owner.call.unshare({ path: "/a", user: "bob@example.com" });
-    await own.node.service.resumable.expire();
-    assert.equal((await owner.call.getQuota({})).stagingBytes, 0n);
-    const gone = await refusal(bob.call.getUpload({ root, uploadId: inner.uploadId }));
-    assert.equal(gone.reason, "NO_SUCH_UPLOAD");
-    assert.equal((await bob.call.getUpload({ root, uploadId: other.uploadId })).offset, 0n);
-    assert.equal((await owner.call.getUpload({ uploadId: mine.uploadId })).offset, 0n);
   } finally {
     await own.stop();
   }

@@ -13,6 +13,11 @@ import { refusal, startTestNode, type TestNode } from "./node.fixture.ts";
 
 const USERS = ["greedy@example.com", "other@example.com"] as const;
 
+/** Entries that the second user's /large has at most: only one user's is sorted for long. */
+const OTHERS_LARGE_MAX = 5_000;
+/** Whether filled folders were seen to be sound: however many files they hold, they are filled the same way. */
+let isSound = false;
+
 /** A node on which each user has the folders /large and /middle and a file /f. */
 async function nodeWith(
   context: TestContext,
@@ -33,10 +38,11 @@ async function nodeWith(
   }
   await first.stop();
   for (const number of [1, 2]) {
-    fill(dataFolder, number, "large", large);
+    fill(dataFolder, number, "large", number === 1 ? large : Math.min(large, OTHERS_LARGE_MAX));
     fill(dataFolder, number, "middle", middle);
   }
-  assertSound(dataFolder);
+  if (!isSound) assertSound(dataFolder);
+  isSound = true;
   const node = await startTestNode({ dataFolder });
   running.push(node);
   return node;
@@ -86,7 +92,7 @@ test("what others ask for is answered while a user's large directories are being
 });
 
 test("a user with as many sorted listings under way as one may have is told so, and another is served (D13)", async (context) => {
-  const node = await nodeWith(context, 5_000);
+  const node = await nodeWith(context, OTHERS_LARGE_MAX);
   const [greedy, other] = [await node.signIn(USERS[0]), await node.signIn(USERS[1])];
   const order = { path: "/large", sort: Sort.SIZE, pageSize: 10 };
   const calls = Array.from({ length: SORTED_LISTINGS_PER_USER + 4 }, () => greedy.call.listDir(order));

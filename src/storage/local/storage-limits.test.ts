@@ -11,7 +11,6 @@ import {
 } from "#base/limits.ts";
 import { ROOT_STRIDE, rootNumberOf } from "#storage/contract/inode.ts";
 import { LIST_SORTED_ENTRIES_MAX } from "#storage/metadata/list-page.ts";
-import { DIRECTORY_DEPTH_MAX } from "#storage/metadata/tree-heights.ts";
 import { STORAGE_QUEUE_BYTES, STORAGE_QUEUE_COMMANDS } from "#storage/writer/write-queue.ts";
 import { temporaryDirectory } from "#testing/temporary-folder.ts";
 import { until } from "#testing/until.ts";
@@ -53,20 +52,6 @@ test("more bytes of small files than may wait are refused at once (limits)", asy
   const refused = results.filter(({ status }) => status === "rejected");
   assert.equal(refused.length, 1);
   assert.equal(results.at(-1)?.status, "rejected");
-});
-
-test("directories lie as deep as the longest path can name, and no deeper (D13)", async (context) => {
-  const { storage, rootDirectoryId } = await freshStorage(context);
-  let parentId = rootDirectoryId;
-  for (let level = 0; level < DIRECTORY_DEPTH_MAX; level++) {
-    parentId = (await storage.createDirectory({ ...BY_OWNER, parentId, name: "d" })).inode.id;
-  }
-  const deeper = storage.createDirectory({ ...BY_OWNER, parentId, name: "d" });
-  await assert.rejects(deeper, refusal("BAD_ARGUMENT"));
-  const names = Array.from({ length: DIRECTORY_DEPTH_MAX }, () => "d");
-  assert.equal(storage.resolve(OWNER, names).chain.length, DIRECTORY_DEPTH_MAX + 1);
-  await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, "d").id, recursive: true });
-  assert.equal(storage.facts().inodeCount, 1);
 });
 
 test("a page has at most 1,000 entries, and a huge directory is listed by name only (D13)", async (context) => {

@@ -1,4 +1,4 @@
-// Tests of the depth limit for moves, copies and restores, and of trees that are already deeper (D13).
+// Tests of the depth limit for new directories, moves, copies and restores, and of trees that are already deeper (D13).
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -59,6 +59,19 @@ function copy(storage: Storage, name: string, parentId: InodeId): Promise<Change
     target: () => ({ ...BY_OWNER, sourceId, parentId, name: "copy", onConflict: "fail" }),
   });
 }
+
+test("directories lie as deep as the longest path can name, and no deeper (D13)", async (context) => {
+  const { storage } = await freshStorage(context);
+  const levels = DIRECTORY_DEPTH_MAX - 2;
+  await tower(storage, "d", levels);
+  let parentId = levelOf(storage, "d", levels);
+  const create = () => storage.createDirectory({ ...BY_OWNER, parentId, name: "d" });
+  for (let level = levels; level < DIRECTORY_DEPTH_MAX; level++) parentId = (await create()).inode.id;
+  await assert.rejects(create(), refusal("BAD_ARGUMENT"));
+  assert.equal(storage.resolve(OWNER, names("d", DIRECTORY_DEPTH_MAX)).chain.length, DIRECTORY_DEPTH_MAX + 1);
+  await storage.remove({ ...BY_OWNER, inodeId: inodeAt(storage, "d").id, recursive: true });
+  assert.equal(storage.facts().inodeCount, 1);
+});
 
 /** Levels of the moved tower, its file included, that just fit. */
 const LEVELS = 1_500;
