@@ -93,11 +93,11 @@ export const siege: Rig = {
   proves:
     "all that callers without any proof can do, at once, ends no server, stops no node and slows nobody down",
   goal: SIEGE_SECONDS,
-  shortGoal: 3,
+  shortGoal: 1,
   async run(campaign) {
     const isShort = campaign.goal <= siege.shortGoal;
     const calmCalls = isShort ? SHORT_CALM_CALLS : CALM_CALLS_SIEGE;
-    const stage = await setUp(campaign, isShort, { calmCalls, isPaced: false });
+    const stage = await setUp(campaign, isShort, { calmCalls, isPaced: isShort });
     const seconds = setInterval(() => stage.isStriking() && campaign.step(), 1_000);
     campaign.atEnd(() => clearInterval(seconds));
     while (campaign.shouldGoOn()) {

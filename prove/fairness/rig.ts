@@ -69,7 +69,7 @@ export const fairness: Rig = {
     const server = await startGroveProcess([...words, "-log_level", "warn"]);
     campaign.atEnd(() => server.end("SIGKILL"));
     const greedy = startAttacker(campaign, GREEDY, isShort);
-    const honest = new HonestSide(campaign, await modestTasks(campaign, address));
+    const honest = new HonestSide(campaign, await modestTasks(campaign, address), isShort);
     const metricsUrl = `http://127.0.0.1:${Number(address.split(":")[1]) - METRICS_PORT_OFFSET}/metrics`;
     await honest.calmDown(isShort ? SHORT_CALM_CALLS : CALM_CALLS);
     for (let turn = 0; campaign.shouldGoOn(); turn++) {
