@@ -33,6 +33,12 @@ test("shared processes are equally full, and start after the longest files and b
   assert.deepEqual(tasks, [["src/b/long"], wing.slice(0, 7), wing.slice(7), ["src/b/alone"]]);
 });
 
+test("files beside the wings of a folder share processes too, and none with those of a wing", () => {
+  const files = ["tools/a", "tools/b", "tools/wing/c", "tools/wing/d"];
+  const tasks = planTasks(files, { longest: [], shareable: new Set(files) });
+  assert.deepEqual(tasks, [files.slice(0, 2), files.slice(2)]);
+});
+
 test("a lane takes its own queue's tasks first, then those of others; every task runs once", async () => {
   const begun: string[] = [];
   let running = 0;

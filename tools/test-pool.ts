@@ -1,4 +1,5 @@
 // Spreads test files over processes, and processes over lanes that run side by side.
+import { dirname } from "node:path/posix";
 
 /** The files of one process. */
 export type TestTask = readonly string[];
@@ -6,9 +7,12 @@ export type TestTask = readonly string[];
 /** More files in one process would start too late, and their failure cost too much. */
 const MAX_SHARED_FILES = 12;
 
-/** Files that share a process lie in one wing, so that they import the same modules. */
+/**
+ * Files that share a process lie in one wing, so that they import the same modules. Those beside the wings of a
+ * folder are one more.
+ */
 function wingOf(path: string): string {
-  return path.split("/").slice(0, 2).join("/");
+  return dirname(path).split("/").slice(0, 2).join("/");
 }
 
 /**

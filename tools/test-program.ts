@@ -14,7 +14,6 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { rolldown } from "rolldown";
 import { commitOfClone } from "#os/git-commit.ts";
 
 /** Modules that are loaded by their file's name, beside whatever loads them. */
@@ -81,6 +80,8 @@ async function writeBundle(
   root: string,
   { entries, folder }: { readonly entries: readonly string[]; readonly folder: string },
 ): Promise<void> {
+  // Loaded only here: most runs find their bundle made.
+  const { rolldown } = await import("rolldown");
   const bundle = await rolldown({
     cwd: root,
     input: Object.fromEntries(entries.map((path) => [basename(path, ".ts"), path])),
