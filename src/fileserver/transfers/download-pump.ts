@@ -48,8 +48,8 @@ export class Pump {
   #ahead: { readonly offset: number; readonly block: Promise<Buffer> }[] = [];
   /** End of the read-ahead. */
   #aheadTo = 0;
-  /** True once a whole block was taken: a client that reads nothing gets no read-ahead. */
-  #isTaken = false;
+  /** A client that reads nothing gets no read-ahead. */
+  #takenBytes = 0;
 
   /**
    * `requireLive` is called before each read, and throws why no more may be sent. `takeLarge` takes a place
@@ -83,15 +83,15 @@ export class Pump {
       const block = taken instanceof Promise ? await taken : taken;
       const bytes = at + block.length > chunkEnd ? block.subarray(0, chunkEnd - at) : block;
       at += bytes.length;
-      if (this.#isTaken) {
-        if (!this.#isSizeChosen) this.#chooseSize(end - at);
+      if (this.#takenBytes > 0) {
+        if (!this.#isSizeChosen && this.#takenBytes >= CHUNK_BYTES) this.#chooseSize(end - at);
         this.#readAhead(at, Math.min(end, this.#content.readableTo ?? end));
       }
       for (let done = 0; done < bytes.length; done += PIECE_BYTES) {
         const written = this.#writer.slice(bytes.subarray(done, done + PIECE_BYTES));
         if (written !== true) await written;
       }
-      this.#isTaken = true;
+      this.#takenBytes += bytes.length;
     }
   }
 
@@ -108,7 +108,10 @@ export class Pump {
     this.#giveLarge = undefined;
   }
 
-  /** Reads more at a time from here on, once the client has taken some and much is left. */
+  /**
+   * Reads more at a time from here on where much is left. It comes behind a whole chunk, since many downloads end
+   * before, such as those of players that seek: what is read ahead for them is for nobody.
+   */
   #chooseSize(leftBytes: number): void {
     this.#isSizeChosen = true;
     if (leftBytes < LARGE_MIN_BYTES) return;
