@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ManualClock } from "#base/clock.ts";
 import { startFakeNode } from "#base/fake-nodes.fixture.ts";
 import { MoveRunner } from "#console/services/move-runner.ts";
 import { progressOf } from "#console/services/root-move-service.ts";
@@ -61,7 +62,11 @@ async function actingNodes(t: TestContext): Promise<ActingNodes> {
         await store.noteRootSizes(callerOf(fsId), { question, page: 0, isLast: true, sizes: list });
       }
     }
-    const move = (await store.rootMoves()).find(({ state }) => state === "copying");
+    const moves = await store.rootMoves();
+    for (const { source, target, moveId } of moves.filter(({ state }) => state === "undone")) {
+      for (const fsId of [source, target]) await store.advanceMove(callerOf(fsId), moveId, { step: "end" });
+    }
+    const move = moves.find(({ state }) => state === "copying");
     if (move === undefined || !mayMove) return;
     const { attempt } = await store.advanceMove(callerOf(move.target), move.moveId, { step: "freeze" });
     await store.advanceMove(callerOf(move.target), move.moveId, { step: "switch", attempt });
@@ -292,6 +297,33 @@ test("a drain that is begun in the middle of a turn goes on in the next one", TI
   await until(() => runner.rebalancing()?.waiting === 0, "the end of the turn");
   assert.notEqual(runner.drainOf("n1"), undefined);
   await until(async () => (await directory.rootMoves())[0]?.target === "n2", "the move to begin");
+  await runner.close();
+  await directory.close();
+});
+
+test("a drained root whose move is undone goes by a new plan", TIMEOUT, async (t) => {
+  const { options, filled } = await actingNodes(t);
+  const { directory } = options;
+  const clock = new ManualClock();
+  const done: string[] = [];
+  const runner = await runnerOver({ ...options, clock }, (store) => ({
+    beginMove: (order) => {
+      done.push(`move to ${order.target}`);
+      return store.beginMove(order);
+    },
+    wantRootSizes: () => {
+      done.push("plan");
+      return store.wantRootSizes();
+    },
+  }));
+  const turning = setInterval(() => clock.advance(2_000), 20);
+  t.after(() => clearInterval(turning));
+  await filled.store.setDrained("n1", true);
+  await runner.drain("n1", [{ owner: USER, target: "n2" }]);
+  await until(async () => (await directory.rootMoves()).length === 1, "the move to begin");
+  await filled.store.decideMove(USER, "undo");
+  await until(() => done.length > 2, "the move to begin again");
+  assert.deepEqual(done.slice(0, 3), ["move to n2", "plan", "move to n2"]);
   await runner.close();
   await directory.close();
 });

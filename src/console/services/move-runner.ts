@@ -7,8 +7,8 @@ import { errorText, type Logger } from "#base/log.ts";
 import { JsonStateFile } from "#console/alerts/json-state-file.ts";
 import type { NodeStore } from "#metaserver/directory/directory.ts";
 import { REBALANCE_MOVES_MAX } from "#metaserver/directory/move-plan.ts";
-import { drainFacts, MOVES_AT_ONCE, rootsByNode } from "#metaserver/directory/moving-roots.ts";
-import { isUnderWay, type MoveOrder } from "#metaserver/directory/root-move.ts";
+import { drainFacts, moveTurns, rootsByNode } from "#metaserver/directory/moving-roots.ts";
+import { type MoveOrder } from "#metaserver/directory/root-move.ts";
 
 /** How often it looks while something is to be moved. */
 const TURN_INTERVAL_MS = 2_000;
@@ -164,16 +164,17 @@ export class MoveRunner {
     const moving = new Set(moves.map(({ owner }) => owner));
     const standing = owners.filter((owner) => !moving.has(owner));
     await this.#planAnew(store, id, driven, standing);
-    let free = MOVES_AT_ONCE - moves.filter(isUnderWay).length;
+    const { free, held } = moveTurns(moves);
+    let begun = 0;
     for (const owner of standing) {
-      if (free <= 0 || this.#isClosing || !this.#drains.has(id)) return;
+      if (begun >= free || this.#isClosing || !this.#drains.has(id)) return;
       const target = driven.targets.get(owner);
-      if (target === undefined) continue;
+      if (target === undefined || held.has(target)) continue;
       const problem = await begin(store, { owner, target });
       driven.problem = problem;
-      if (problem === undefined) free--;
-      // The target may have stopped: the next plan says where else.
-      else driven.targets.delete(owner);
+      if (problem === undefined) begun++;
+      // A target counts once: when it has stopped, or its move is undone, the next plan says where else.
+      driven.targets.delete(owner);
     }
   }
 
@@ -190,15 +191,15 @@ export class MoveRunner {
 
   async #rebalanceOn(store: NodeStore): Promise<void> {
     if (this.#waiting.length === 0) return;
-    let free = MOVES_AT_ONCE - (await store.rootMoves()).filter(isUnderWay).length;
-    while (free > 0 && !this.#isClosing) {
-      const [next] = this.#waiting;
+    const { free, held } = moveTurns(await store.rootMoves());
+    for (let begun = 0; begun < free && !this.#isClosing; ) {
+      const next = this.#waiting.find(({ target }) => !held.has(target));
       if (next === undefined) break;
       // What cannot be asked now stays for the next turn.
       const problem = await begin(store, next);
       // It may have been stopped meanwhile.
       this.#waiting = this.#waiting.filter((order) => order !== next);
-      if (problem === undefined) free--;
+      if (problem === undefined) begun++;
       else this.#rebalanceProblem = `${next.owner}: ${problem}`;
     }
     await this.#save();

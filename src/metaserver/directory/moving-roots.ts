@@ -119,6 +119,23 @@ export async function drainFacts(
   };
 }
 
+/** Which further moves a drain or a rebalancing may begin. */
+export interface MoveTurns {
+  readonly free: number;
+  /** Targets at which a move waits: no other begins there, so that those to other nodes go on. */
+  readonly held: ReadonlySet<string>;
+}
+
+/** Counts the turns that these moves leave: one that waits takes none. */
+export function moveTurns(moves: readonly RootMove[]): MoveTurns {
+  const underWay = moves.filter(isUnderWay);
+  const waiting = underWay.filter(({ problem }) => problem !== "");
+  return {
+    free: MOVES_AT_ONCE - (underWay.length - waiting.length),
+    held: new Set(waiting.map(({ target }) => target)),
+  };
+}
+
 /** Owners of roots that keep a node from being drained. */
 export interface DrainObstacles {
   /** On their way to the node. */

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NODE_LEASE_MS } from "#base/limits.ts";
+import { until } from "#testing/until.ts";
 import { GIB, openStoreUnderCommands } from "./store-command.fixture.ts";
 
 const TIMEOUT = { timeout: 180_000 };
@@ -110,6 +111,50 @@ test("a drain goes on where it was cut, and asks no second time", TIMEOUT, async
     unconfirmed: [ADA, BOB],
     removing: 0,
   });
+});
+
+test(
+  "a root whose move is undone in a drain goes where there is room then, and not to the full node again",
+  TIMEOUT,
+  async (t) => {
+    const { directory, register, actAsNodes, switchOver, end, grove } = await openStoreUnderCommands(t);
+    await register("n1", [ADA]);
+    await register("n2", [], { diskFreeBytes: 600n * GIB });
+    await register("n3");
+    actAsNodes({ n1: SIZES.slice(0, 1), n2: [], n3: [] }, "wait");
+    const drained = grove(["node", "drain", "n1", "-yes"]);
+    const target = async (): Promise<string | undefined> => (await directory.rootMoves())[0]?.target;
+    await until(async () => (await target()) === "n2", "the planned move");
+    await register("n2", [], { diskFreeBytes: 20n * GIB });
+    await directory.decideMove(ADA, "undo");
+    await end(ADA);
+    await until(async () => (await target()) !== undefined, "the next move");
+    assert.equal(await target(), "n3");
+    await switchOver(ADA);
+    const { code, out, err } = await drained;
+    assert.equal(code, 0, err);
+    assert.match(out, /ada@example\.com lives on n3 now\./);
+  },
+);
+
+test("moves that wait for a full node keep no root from another one", TIMEOUT, async (t) => {
+  const { directory, register, step, actAsNodes, switchOver, grove } = await openStoreUnderCommands(t);
+  const waiting = ["w1@example.com", "w2@example.com", "w3@example.com", "w4@example.com"];
+  await register("n1", [ADA, ...waiting]);
+  await register("n2");
+  await register("n3", [], { diskFreeBytes: 600n * GIB });
+  for (const owner of waiting) {
+    const move = await directory.beginMove({ owner, target: "n2" });
+    await step(move, { step: "progress", bytes: 0, rows: 0, left: 0, problem: "there is no room here" });
+  }
+  actAsNodes({ n1: SIZES.slice(0, 1), n2: [], n3: [] }, "wait");
+  const drained = grove(["node", "drain", "n1", "-yes"]);
+  const begun = async (): Promise<string | undefined> =>
+    (await directory.rootMoves()).find(({ owner }) => owner === ADA)?.target;
+  await until(async () => (await begun()) === "n3", "the move to the other node");
+  for (const owner of [ADA, ...waiting]) await switchOver(owner);
+  const { code, err } = await drained;
+  assert.equal(code, 0, err);
 });
 
 test("the end of a drain says what the node still has, and what is to be done then", TIMEOUT, async (t) => {

@@ -12,7 +12,7 @@ import {
   type DrainFacts,
   drainFacts,
   drainObstacles,
-  MOVES_AT_ONCE,
+  moveTurns,
   pause,
   rootsByNode,
 } from "#metaserver/directory/moving-roots.ts";
@@ -183,24 +183,26 @@ class Drain {
       this.#tell(moves, owners);
       if (owners.length === 0) return;
       const moving = new Set(moves.map(({ owner }) => owner));
-      let free = MOVES_AT_ONCE - moves.filter(isUnderWay).length;
+      const { free, held } = moveTurns(moves);
+      let begun = 0;
       for (const owner of owners) {
-        if (free <= 0) break;
-        if (!moving.has(owner) && (await this.#begin(owner))) free--;
+        if (begun >= free) break;
+        if (!moving.has(owner) && (await this.#begin(owner, held))) begun++;
       }
     }
   }
 
   /** False when it cannot begin now; the next turn tries again. */
-  async #begin(owner: string): Promise<boolean> {
+  async #begin(owner: string, held: ReadonlySet<string>): Promise<boolean> {
     try {
       const target = this.#targets.get(owner) ?? (await this.#roomiest());
+      if (held.has(target)) return false;
+      // A planned target counts once: when it has stopped, or its move is undone, placement says where else.
+      this.#targets.delete(owner);
       await this.#store.beginMove({ owner, target });
       return true;
     } catch (error) {
       if (!isGroveError(error, "BAD_ARGUMENT") && !isGroveError(error, "OVERLOADED")) throw error;
-      // The planned target may have stopped: placement says where else.
-      this.#targets.delete(owner);
       this.#once(owner, `${owner} waits: ${errorText(error)}`);
       return false;
     }

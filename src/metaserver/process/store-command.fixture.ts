@@ -35,9 +35,12 @@ export interface StoreUnderCommands {
   end(owner: string): Promise<void>;
   /**
    * Answers for the nodes: tells sizes when they are asked for, and decides what moves, one after another: it
-   * switches, or is undone.
+   * switches, is undone, or waits.
    */
-  actAsNodes(sizes: Readonly<Record<string, readonly RootSize[]>>, decision?: "switch" | "undo"): void;
+  actAsNodes(
+    sizes: Readonly<Record<string, readonly RootSize[]>>,
+    decision?: "switch" | "undo" | "wait",
+  ): void;
   /** Runs a command of `grove` on the store, inside this process. */
   grove(words: readonly string[], input?: string): Promise<Outcome>;
   /** The same by a start of the program. */
@@ -100,7 +103,7 @@ export async function openStoreUnderCommands(t: TestContext): Promise<StoreUnder
             }
           }
           const move = (await directory.rootMoves()).find(({ state }) => state === "copying");
-          if (move === undefined) return;
+          if (move === undefined || decision === "wait") return;
           if (decision === "switch") await switchMove(move);
           else await directory.decideMove(move.owner, decision);
         })().catch(() => undefined);
