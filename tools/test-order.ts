@@ -3,17 +3,15 @@
 /** The slowest files on two cores: those that start whole processes and browsers, then those of rooms. */
 export const LONGEST: readonly string[] = [
   "tests/tuesday/tuesday.test.ts",
+  "tests/door/files.test.ts",
   "tests/e2e/pages-shows.test.ts",
   "tests/e2e/engine-leave.test.ts",
   "tests/e2e/engine-move.test.ts",
   "tests/e2e/pages-axe.test.ts",
-  "tests/door/files-views.test.ts",
   "tests/released/rolling.test.ts",
   "tests/e2e/groups.test.ts",
   "tests/e2e/restored-node.test.ts",
   "tests/e2e/rollouts.test.ts",
-  "tests/door/files-shows.test.ts",
-  "tests/door/files-page.test.ts",
   "tests/install.test.ts",
   "tests/e2e/pages-crowd.test.ts",
   "tests/released/stores.test.ts",

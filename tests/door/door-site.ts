@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { groveHere } from "#e2e/client-here.ts";
-import { openDemoSite } from "#e2e/demo-site.ts";
+import { type DemoSite, openDemoSite } from "#e2e/demo-site.ts";
 import type { Ended } from "#e2e/processes.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
@@ -25,6 +25,8 @@ export interface DoorSite {
   readonly password: string;
   /** Authorization header of the person. */
   readonly authorization: string;
+  /** The same door in another person's name. */
+  as(email: string): Promise<DoorSite>;
   /** Process id of a part of the cluster. */
   pid(name: string): Promise<number>;
   /** A request below /dav/. */
@@ -40,18 +42,21 @@ export interface DoorSite {
 
 /** Starts one; it ends with its owner. */
 export async function openDoorSite(t: { after(hook: () => Promise<void>): void }): Promise<DoorSite> {
-  const site = await openDemoSite(t, { nodes: 1, reserve: "64MiB" });
+  return siteOf(await openDemoSite(t, { nodes: 1, reserve: "64MiB" }), ALICE);
+}
+
+async function siteOf(site: DemoSite, email: string): Promise<DoorSite> {
   const cluster = (await site.cluster()) as Awaited<ReturnType<typeof site.cluster>> & {
     readonly door: string;
     readonly metrics_token: string;
     readonly nodes: readonly DoorSite["node"][];
   };
-  const password = await makeAppPassword(cluster.metaserver, ALICE);
-  const authorization = `Basic ${Buffer.from(`${ALICE}:${password}`).toString("base64")}`;
+  const password = await makeAppPassword(cluster.metaserver, email);
+  const authorization = `Basic ${Buffer.from(`${email}:${password}`).toString("base64")}`;
   const { door, metaserver, metrics_token: metricsToken } = cluster;
   const [node] = cluster.nodes;
   assert.ok(node !== undefined);
-  const env = { XDG_CONFIG_HOME: join(site.folder, "people", ALICE) };
+  const env = { XDG_CONFIG_HOME: join(site.folder, "people", email) };
   return {
     folder: site.folder,
     door,
@@ -60,6 +65,7 @@ export async function openDoorSite(t: { after(hook: () => Promise<void>): void }
     metricsToken,
     password,
     authorization,
+    as: (other) => siteOf(site, other),
     async pid(name) {
       return (await site.cluster()).pids[name] ?? assert.fail(`${name} does not run`);
     },
@@ -68,10 +74,10 @@ export async function openDoorSite(t: { after(hook: () => Promise<void>): void }
         ...init,
         headers: { ...(init.headers as Record<string, string> | undefined), authorization },
       }),
-    async setQuota(bytes, user = ALICE) {
+    async setQuota(bytes, user = email) {
       await site.ask(`/api/users/${encodeURIComponent(user)}/quota`, "PUT", { quota_bytes: bytes });
     },
-    signIn: () => site.signIn(ALICE),
+    signIn: () => site.signIn(email),
     grove: (...words) => groveHere(words, { env }),
     groveWith: (input, ...words) => groveHere(words, { env, input }),
   };

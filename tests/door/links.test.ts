@@ -9,7 +9,7 @@ import { textsOfFiles } from "#testing/texts-of-files.ts";
 import { until } from "#testing/until.ts";
 import { type DoorSite, openDoorSite } from "./door-site.ts";
 
-const LARGE_BYTES = 100_000_000;
+const LARGE_BYTES = 64_000_000;
 
 interface MadeLink {
   readonly url: string;

@@ -1,76 +1,28 @@
-// The page for files in Chromium against a whole cluster: uploads that survive kills, hostile files, a full space.
+// The page for files in Chromium against a whole cluster: hostile files, a full space, names that are taken.
 import assert from "node:assert/strict";
-import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { before, type TestContext, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { type DoorSite, makeEmptyFiles, openDoorSite } from "./door-site.ts";
+import type { DoorSite } from "./door-site.ts";
 import * as files from "./files-browser.ts";
 import { choose, headersOf, LONG, looksWell, picture } from "./files-browser.ts";
+import { oneBrowser, oneDoor } from "./one-door.ts";
 
-/** Three pages of a listing. */
-const ENTRIES = 2_500;
+const WHO = "page@example.com";
 
-const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
   if (PAGE_CHROMIUM === undefined) return;
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
-  browser = await files.startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  for (const end of ends.toReversed()) await end();
+  [site, browser] = [await oneDoor(WHO), await oneBrowser()];
 });
 
-const signedIn = (t: TestContext, email?: string): Promise<Page> =>
-  files.signedIn(t, browser, site.door, email);
-
-async function sha256Of(path: string): Promise<string> {
-  const answer = await site.dav(path);
-  assert.equal(answer.status, 200, path);
-  return createHash("sha256")
-    .update(Buffer.from(await answer.arrayBuffer()))
-    .digest("hex");
-}
-
-test(
-  "a folder of many files and a large one arrive whole although the door is killed on the way",
-  LONG,
-  async (t) => {
-    const page = await signedIn(t);
-    const folder = join(scratchFolder("drop-"), "many");
-    const sums = new Map<string, string>();
-    for (const part of ["a", "a/b", "c d"]) mkdirSync(join(folder, part), { recursive: true });
-    const write = (path: string, bytes: Buffer): void => {
-      writeFileSync(join(folder, path), bytes);
-      sums.set(path, createHash("sha256").update(bytes).digest("hex"));
-    };
-    for (let at = 0; at < 300; at++)
-      write(`${["a", "a/b", "c d"][at % 3]}/f${at}.bin`, randomBytes(500 + at));
-    write("large.bin", randomBytes(30_000_000));
-    await choose(page, folder, "folder");
-    await page.getByText(/Uploading: [1-9]/u).waitFor();
-    const killed = await site.pid("door");
-    process.kill(killed, "SIGKILL");
-    await until(async () => (await site.pid("door").catch(() => killed)) !== killed, "another door");
-    await page.getByText("301 files uploaded").waitFor({ timeout: 180_000 });
-    for (const path of ["large.bin", "a/f0.bin", "a/b/f1.bin", "c d/f299.bin"])
-      assert.equal(await sha256Of(`many/${encodeURI(path)}`), sums.get(path), path);
-    let found = 0;
-    for (const part of ["a", "a/b", "c%20d"]) {
-      const answer = await site.dav(`many/${part}/`, { method: "PROPFIND", headers: { depth: "1" } });
-      found += (await answer.text()).match(/getcontentlength>/gu)?.length ?? 0;
-    }
-    assert.ok(found >= 600, `${found / 2} files`);
-    await picture(page, "uploaded");
-  },
-);
+const signedIn = (t: TestContext, email = WHO): Promise<Page> => files.signedIn(t, browser, site.door, email);
 
 test("hostile files and names do nothing in the page, and are never a page of the door", LONG, async (t) => {
   const script = "top.pwned=1;parent.pwned=1;alert(1)";
@@ -130,15 +82,15 @@ test(
   "a space that fills in the middle of an upload says so, and goes on once there is room",
   LONG,
   async (t) => {
-    const bob = "bob@example.com";
-    const page = await signedIn(t, bob);
+    const who = "full@example.com";
+    const page = await signedIn(t, who);
     const folder = scratchFolder("full-");
     const parts = Array.from({ length: 6 }, (_, at) => join(folder, `part${at}.bin`));
     for (const path of parts) writeFileSync(path, randomBytes(1_000_000));
     // The console learns of a new root by its next look.
     await until(
       () =>
-        site.setQuota(3_500_000, bob).then(
+        site.setQuota(3_500_000, who).then(
           () => true,
           () => false,
         ),
@@ -151,7 +103,7 @@ test(
       .first()
       .waitFor();
     await looksWell(page, "full");
-    await site.setQuota(100_000_000, bob);
+    await site.setQuota(100_000_000, who);
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("6 files uploaded").waitFor();
   },
@@ -216,22 +168,4 @@ test("names that are taken are asked about, and what is deleted comes back", LON
   await looksWell(page, "signed-out");
   await page.goto(`${site.door}/?path=%2F`);
   await page.getByRole("link", { name: "Sign in" }).waitFor();
-});
-
-test("thousands of entries are shown by a few rows, and the last is two keys away", LONG, async (t) => {
-  const page = await signedIn(t, "dave@example.com");
-  const names = Array.from({ length: ENTRIES }, (_, number) => `n${String(number).padStart(5, "0")}`);
-  await makeEmptyFiles(site, "dave@example.com", names);
-  await page.reload();
-  await page.getByText(`${ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
-  const rows = page.getByRole("row");
-  assert.ok((await rows.count()) < 100, `${await rows.count()} rows`);
-  await page.getByRole("grid").focus();
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("End");
-  await page.getByRole("button", { name: `n${String(ENTRIES - 1).padStart(5, "0")}`, exact: true }).waitFor();
-  await page.getByRole("button", { name: "Tiles" }).click();
-  await page.getByRole("button", { name: "List" }).waitFor();
-  assert.ok((await rows.count()) < 200, `${await rows.count()} tiles`);
-  await looksWell(page, "tiles");
 });

@@ -3,24 +3,23 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { request } from "node:http";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startProgram } from "#e2e/processes.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { ALICE, type DoorSite, openDoorSite } from "./door-site.ts";
+import type { DoorSite } from "./door-site.ts";
+import { oneDoor } from "./one-door.ts";
 
 const PYTHON = process.env["GROVE_TEST_PYTHON"] ?? "python3";
 
 const hasAttacker = spawnSync("slowhttptest", ["-h"], { stdio: "ignore" }).error === undefined;
 const hasLibrary = spawnSync(PYTHON, ["-c", "import webdav3.client"], { stdio: "ignore" }).status === 0;
 
-const ends: (() => Promise<void>)[] = [];
+const WHO = "attacks@example.com";
+
 let site: DoorSite;
 before(async () => {
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
+  site = await oneDoor(WHO);
 });
 
 /** What somebody on another network than the attacker's is answered. */
@@ -74,7 +73,7 @@ test("webdavclient3 sends a tree, gets the same one, copies, moves, sets propert
 }, async () => {
   const script = join(import.meta.dirname, "webdavclient3.py");
   const home = scratchFolder("webdavclient3-");
-  const words = [script, site.door, ALICE, site.password, home];
+  const words = [script, site.door, WHO, site.password, home];
   const { code, stdout, stderr } = await startProgram(PYTHON, words).ended;
   assert.equal(code, 0, stderr);
   assert.match(stdout, /all as it should be 21/u);

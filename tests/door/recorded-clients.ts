@@ -3,18 +3,15 @@
 // This says that each request of a copy, a save and a delete is answered as its program needs it, within five
 // seconds. It says nothing of what the programs themselves make of the answers.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { type DoorSite, openDoorSite } from "./door-site.ts";
+import { before, test } from "node:test";
+import type { DoorSite } from "./door-site.ts";
+import { oneDoor } from "./one-door.ts";
 
 const PATIENCE_MS = 5_000;
 
-const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
 before(async () => {
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
-});
-after(async () => {
-  for (const end of ends.toReversed()) await end();
+  site = await oneDoor("recorded@example.com");
 });
 
 interface Recorded {

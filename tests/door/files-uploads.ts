@@ -4,31 +4,28 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { before, type TestContext, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { ALICE, type DoorSite, openDoorSite } from "./door-site.ts";
+import type { DoorSite } from "./door-site.ts";
 import * as files from "./files-browser.ts";
 import { choose, headersOf, LONG, looksWell } from "./files-browser.ts";
+import { oneBrowser, oneDoor } from "./one-door.ts";
 
 const SIZE = 8_000_000;
 
-const ends: (() => Promise<void>)[] = [];
+const WHO = "uploads@example.com";
+
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
   if (PAGE_CHROMIUM === undefined) return;
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
-  browser = await files.startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  for (const end of ends.toReversed()) await end();
+  [site, browser] = [await oneDoor(WHO), await oneBrowser()];
 });
 
-const signedIn = (t: TestContext): Promise<Page> => files.signedIn(t, browser, site.door, ALICE);
+const signedIn = (t: TestContext): Promise<Page> => files.signedIn(t, browser, site.door, WHO);
 
 /** A file of this machine with the key under which the page keeps the address of its upload. */
 function makeFile(

@@ -1,25 +1,20 @@
 // Every view of the page for files in Chromium: what it says and does, axe, no sideways scroll from 360 px up.
 import assert from "node:assert/strict";
-import { after, before, type TestContext, test } from "node:test";
+import { before, type TestContext, test } from "node:test";
 import type { Browser, Page, Response } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { textsOfFiles } from "#testing/texts-of-files.ts";
 import { until } from "#testing/until.ts";
-import { type DoorSite, openDoorSite } from "./door-site.ts";
-import { headersOf, LONG, looksWell, signedIn as signedInAt, startBrowser } from "./files-browser.ts";
+import type { DoorSite } from "./door-site.ts";
+import { headersOf, LONG, looksWell, signedIn as signedInAt } from "./files-browser.ts";
+import { oneBrowser, oneDoor } from "./one-door.ts";
 import { samplePdf, samplePicture, sampleVideo } from "./samples.ts";
 
-const ends: (() => Promise<void>)[] = [];
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
   if (PAGE_CHROMIUM === undefined) return;
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  for (const end of ends.toReversed()) await end();
+  [site, browser] = [await oneDoor("views@example.com"), await oneBrowser()];
 });
 
 const signedIn = (t: TestContext, email?: string): Promise<Page> => signedInAt(t, browser, site.door, email);

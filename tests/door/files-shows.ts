@@ -9,14 +9,15 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { after, before, type TestContext, test } from "node:test";
+import { before, type TestContext, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { startCountingProxy } from "./counting-proxy.ts";
-import { type DoorSite, makeEmptyFiles, openDoorSite } from "./door-site.ts";
-import { headersOf, LONG, picture, signedIn, startBrowser } from "./files-browser.ts";
+import { type DoorSite, makeEmptyFiles } from "./door-site.ts";
+import { headersOf, LONG, looksWell, picture, signedIn, startBrowser } from "./files-browser.ts";
+import { oneBrowser, oneDoor } from "./one-door.ts";
 
 const DROP_FILES = Number(process.env["GROVE_DROP_FILES"] ?? 400);
 const ZIP_BYTES = Number(process.env["GROVE_ZIP_BYTES"] ?? 40_000_000);
@@ -25,17 +26,13 @@ const LARGE_BYTES = Number(process.env["GROVE_DROP_BYTES"] ?? 200_000_000);
 const PARTS = ["a", "a/b", "c d"];
 const SLOW = { ...LONG, timeout: 1_200_000 };
 
-const ends: (() => Promise<void>)[] = [];
+const WHO = "shows@example.com";
+
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
   if (PAGE_CHROMIUM === undefined) return;
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  for (const end of ends.toReversed()) await end();
+  [site, browser] = [await oneDoor(WHO), await oneBrowser()];
 });
 
 /** A browser whose connections to the door go through a port of ours. */
@@ -85,11 +82,12 @@ test(
   async (t) => {
     const proxy = await startCountingProxy(Number(new URL(site.door).port));
     t.after(() => proxy.close());
-    const page = await signedIn(t, await browserBy(t, proxy.port), site.door);
+    const page = await signedIn(t, await browserBy(t, proxy.port), site.door, WHO);
     const folder = join(scratchFolder("drop-"), "harvest");
     const { sums, bytes } = makeDrop(folder);
     const before = proxy.sentBytes();
     await drop(page, folder);
+    await page.getByText(/Uploading: [1-9]/u).waitFor();
     const passed = (part: number): Promise<true> =>
       until(() => proxy.sentBytes() - before > part * bytes || undefined, `${100 * part} % of the drop`);
     for (const [part, name] of [
@@ -237,24 +235,45 @@ const SCROLL = `(async () => {
   return seen;
 })()`;
 
-/** What it sees in a page of its own. */
+/** What is seen in the page of a long folder. */
 async function scrolled(
-  t: TestContext,
+  page: Page,
 ): Promise<{ rows: number; fewest: number; steps: number; longestMs: number; end: string }> {
-  const page = await signedIn(t, browser, site.door, "long@example.com");
   await page.getByText(`${LISTING_ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
   return page.evaluate(SCROLL);
 }
 
-test("thousands of entries scroll by a few rows, and no frame is empty", LONG, async (t) => {
-  const names = Array.from({ length: LISTING_ENTRIES }, (_, number) => `n${String(number).padStart(5, "0")}`);
-  await makeEmptyFiles(site, "long@example.com", names);
-  let seen = await scrolled(t);
-  // Once in ten thousand frames the browser stops to draw a page on a loaded machine, whatever happens there.
-  for (let again = 0; again < 2 && seen.end === "no frame"; again++) seen = await scrolled(t);
-  t.diagnostic(`${seen.steps} steps, the longest ${seen.longestMs.toFixed(0)} ms, ${seen.rows} rows at most`);
-  assert.equal(seen.end, "reached");
-  assert.ok(seen.rows < 60, `${seen.rows} rows`);
-  assert.ok(seen.fewest >= 1, "a frame was empty");
-  assert.ok(seen.steps > LISTING_ENTRIES / 30);
-});
+test(
+  "thousands of entries scroll by a few rows, no frame is empty, and the last is two keys away",
+  LONG,
+  async (t) => {
+    const who = "long@example.com";
+    const names = Array.from({ length: LISTING_ENTRIES }, (_, at) => `n${String(at).padStart(5, "0")}`);
+    await makeEmptyFiles(site, who, names);
+    let page = await signedIn(t, browser, site.door, who);
+    let seen = await scrolled(page);
+    // Once in ten thousand frames the browser stops to draw a page on a loaded machine, whatever happens there.
+    for (let again = 0; again < 2 && seen.end === "no frame"; again++) {
+      page = await signedIn(t, browser, site.door, who);
+      seen = await scrolled(page);
+    }
+    t.diagnostic(
+      `${seen.steps} steps, the longest ${seen.longestMs.toFixed(0)} ms, ${seen.rows} rows at most`,
+    );
+    assert.equal(seen.end, "reached");
+    assert.ok(seen.rows < 60, `${seen.rows} rows`);
+    assert.ok(seen.fewest >= 1, "a frame was empty");
+    assert.ok(seen.steps > LISTING_ENTRIES / 30);
+    await page.reload();
+    await page.getByText(`${LISTING_ENTRIES.toLocaleString("en")} items`, { exact: true }).waitFor();
+    await page.getByRole("grid").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("End");
+    await page.getByRole("button", { name: names.at(-1) ?? "", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Tiles" }).click();
+    await page.getByRole("button", { name: "List" }).waitFor();
+    const tiles = await page.getByRole("row").count();
+    assert.ok(tiles < 200, `${tiles} tiles`);
+    await looksWell(page, "tiles");
+  },
+);

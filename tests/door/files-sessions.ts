@@ -5,14 +5,15 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { after, before, type TestContext, test } from "node:test";
+import { before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { PAGE_CHROMIUM } from "#testing/chromium.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
-import { ALICE, type DoorSite, openDoorSite } from "./door-site.ts";
-import { headersOf, LONG, looksWell, signedIn as signedInAt, startBrowser } from "./files-browser.ts";
+import type { DoorSite } from "./door-site.ts";
+import { headersOf, LONG, looksWell, signedIn as signedInAt } from "./files-browser.ts";
+import { oneBrowser, oneDoor } from "./one-door.ts";
 
 /** More than sockets and servers keep of a download that nobody reads. */
 const LARGE_BYTES = 64_000_000;
@@ -20,22 +21,18 @@ const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefo
 const PHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 18_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Mobile/15E148 Safari/604.1";
 
-const ends: (() => Promise<void>)[] = [];
+const WHO = "sessions@example.com";
+
 let site: DoorSite;
 let browser: Browser;
 before(async () => {
   if (PAGE_CHROMIUM === undefined) return;
-  site = await openDoorSite({ after: (hook) => ends.push(hook) });
+  [site, browser] = [await oneDoor(WHO), await oneBrowser()];
   await site.signIn();
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  for (const end of ends.toReversed()) await end();
 });
 
 const signedIn = (t: TestContext, more?: BrowserContextOptions): Promise<Page> =>
-  signedInAt(t, browser, site.door, ALICE, more);
+  signedInAt(t, browser, site.door, WHO, more);
 
 /** Begins a download in the name of a page's person; the rest is read later, by somebody slow with a pause. */
 async function beginDownload(
