@@ -5,7 +5,7 @@ import type { SshNode } from "#base/ssh-node.ts";
 import { actionRequest } from "#wire/webapi/action-request.ts";
 import { planFor } from "./action-arguments.ts";
 import { orderOf } from "./action-batch.ts";
-import { type JobNode, wholeLimitMs } from "./action-job.ts";
+import { type JobNode, wholeLimitMs, worstExitCode } from "./action-job.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -42,4 +42,15 @@ test("of nodes one by one each has the time to be ended after its own has run ou
   const overMs = reboot(50, 1) - 50 * 10 * MINUTE_MS;
   // Two connections and TERM, KILL and the check between them, for each.
   assert.ok(overMs > 50 * MINUTE_MS);
+});
+
+test("an action has the exit code of its worst node: one without any that failed is worse than 0 (spec 2.9, E-05)", () => {
+  const well = { state: "succeeded", exit_code: 0 } as const;
+  const away = { state: "unreachable", exit_code: null } as const;
+  const rebooted = { state: "succeeded", exit_code: null } as const;
+  const failed = { state: "failed", exit_code: 3 } as const;
+  assert.equal(worstExitCode([well, rebooted]), 0);
+  assert.equal(worstExitCode([well, away]), null);
+  assert.equal(worstExitCode([well, away, failed]), 3);
+  assert.equal(worstExitCode([away]), null);
 });

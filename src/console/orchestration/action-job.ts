@@ -175,10 +175,14 @@ export function finalState(
   return "failed";
 }
 
-/** The exit code of the worst node; null when none has one. */
-export function worstExitCode(targets: readonly Pick<RecordTarget, "exit_code">[]): number | null {
-  const codes = targets.flatMap(({ exit_code: code }) => (code === null ? [] : [code]));
-  return codes.length === 0 ? null : Math.max(...codes);
+/**
+ * The exit code of the worst node: the highest, and null when none has one. A node that failed without one, as where it
+ * was not reached, is worse than 0 (spec 2.9, failure E-05).
+ */
+export function worstExitCode(targets: readonly Pick<RecordTarget, "exit_code" | "state">[]): number | null {
+  const worst = Math.max(...targets.map(({ exit_code: code }) => code ?? Number.NEGATIVE_INFINITY));
+  const isUnsaid = targets.some(({ exit_code: code, state }) => code === null && state !== "succeeded");
+  return Number.isFinite(worst) && !(worst === 0 && isUnsaid) ? worst : null;
 }
 
 /** The concatenated outputs of all nodes, each under its name where there are several. */
