@@ -1,14 +1,19 @@
 // The verb `app-password`: makes, lists and revokes passwords for programs that reach one's files through a door.
 import { Command } from "commander";
 import { systemClock } from "#base/clock.ts";
+import { isGroveError } from "#base/errors.ts";
 import { untilSeconds } from "#base/until-text.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
-import { SHORT } from "#client/connection/cluster.ts";
+import { type Cluster, type RetryPolicy, SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
+import { attrOf } from "#client/connection/listing.ts";
 import { ClientError, withHint } from "#client/terminal/client-error.ts";
 import { localTime } from "#client/terminal/local-time.ts";
 import type { AppPassword } from "#wire/proto/gen/grove/v1/meta_server_pb.ts";
+
+/** For what is shown without an answer too. */
+const AT_ONCE: RetryPolicy = { isRepeatable: true, attempts: 1 };
 
 interface CreateFlags extends ClientFlags {
   readonly readOnly?: boolean;
@@ -87,10 +92,34 @@ async function create(context: ClientContext, name: string, flags: CreateFlags):
 }
 
 async function list(context: ClientContext): Promise<void> {
-  const found = await (await context.cluster()).ask((router) => router.listAppPasswords());
-  if (context.isJson) return context.printJson({ app_passwords: found.map(jsonOf) });
+  const cluster = await context.cluster();
+  const passwords = await cluster.ask((router) => router.listAppPasswords());
+  const found: { readonly password: AppPassword; readonly hasLeft: boolean | null }[] = [];
+  for (const password of passwords) found.push({ password, hasLeft: await hasFolderLeft(cluster, password) });
+  if (context.isJson) {
+    return context.printJson({
+      app_passwords: found.map(({ password, hasLeft }) => ({
+        ...jsonOf(password),
+        folder_has_left: hasLeft,
+      })),
+    });
+  }
   if (found.length === 0) context.note("You have none; 'grove app-password create NAME' makes one.");
   await context.print(...found.flatMap(linesOf));
+}
+
+/** True when its folder has moved or gone since the password was made; null without a folder or an answer. */
+export async function hasFolderLeft(
+  cluster: Pick<Cluster, "runAt">,
+  { folderId, folderPath }: Pick<AppPassword, "folderId" | "folderPath">,
+): Promise<boolean | null> {
+  if (folderId === "") return null;
+  try {
+    return (await attrOf(cluster, { root: "", path: folderPath }, AT_ONCE)).id !== folderId;
+  } catch (error) {
+    // The list comes from MetaServers, and is shown without the FileServer too.
+    return isGroveError(error, "NO_SUCH_PATH", "NOT_DIRECTORY") ? true : null;
+  }
 }
 
 async function revoke(context: ClientContext, name: string): Promise<void> {
@@ -134,12 +163,16 @@ async function folderOf(
   return { id: attr.id, path: attr.path };
 }
 
-function linesOf(password: AppPassword): string[] {
+function linesOf({
+  password,
+  hasLeft,
+}: {
+  readonly password: AppPassword;
+  readonly hasLeft: boolean | null;
+}): string[] {
   const { id, name, readOnly, folderId, folderPath, createdMs, endsMs, lastUsedMs } = password;
-  const rights = [
-    readOnly ? "reads" : "reads and writes",
-    folderId === "" ? "everything" : `below ${folderPath}`,
-  ];
+  const where = hasLeft === true ? `what was ${folderPath} when it was made` : folderPath;
+  const rights = [readOnly ? "reads" : "reads and writes", folderId === "" ? "everything" : `below ${where}`];
   const used = lastUsedMs === 0n ? "never used" : `last used ${localTime(lastUsedMs)}`;
   const end = endsMs === 0n ? "" : `, ends ${localTime(endsMs)}`;
   return [`${name}  ${rights.join(" ")}`, `  ${id}, made ${localTime(createdMs)}, ${used}${end}`];
