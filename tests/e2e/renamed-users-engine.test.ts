@@ -41,7 +41,7 @@ test("on the shared engine a new address takes over files, trash, shares, a begu
   const [alice, bob] = [await enter(cluster, "alice", "a1"), await enter(cluster, "bob", "b1")];
   const [file, large] = [join(folder, "file"), join(folder, "large")];
   await writeFile(file, "what alice wrote");
-  await writeFile(large, randomBytes(120_000_000));
+  await writeFile(large, randomBytes(60_000_000));
   await alice.ok("mkdir", "/docs");
   await alice.ok("put", file, "/docs/file");
   await alice.ok("put", file, "/gone");

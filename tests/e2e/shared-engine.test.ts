@@ -9,6 +9,7 @@ import { metricsPortOf } from "#base/metrics-port.ts";
 import { enginePlaces } from "#testing/engine-places.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
+import { haltOnce } from "./halted-program.ts";
 import { Person } from "./people.ts";
 import { freePlace, type Place, type Program, startGrove, stopProgram } from "./processes.ts";
 
@@ -103,11 +104,12 @@ test("a FileServer is killed: its users go on at another one within 15 seconds, 
 
   const holder = holderOf(cluster, alice.email);
   const huge = join(folder, "huge");
-  const hugeBytes = randomBytes(200_000_000);
+  const hugeBytes = randomBytes(60_000_000);
   await writeFile(huge, hugeBytes);
   const putting = alice.start("put", huge, "/huge");
   // Some of it is staged, and it is not done.
-  await until(async () => (await cluster.count("upload WHERE staged_bytes > 8000000")) > 0);
+  await haltOnce(putting, async () => (await cluster.count("upload WHERE staged_bytes > 8000000")) > 0);
+  putting.child.kill("SIGCONT");
   await stopProgram(holder, "SIGKILL");
   const killedAtMs = performance.now();
   const later = join(folder, "later");
