@@ -12,7 +12,7 @@ import { PRESENT } from "./releases.ts";
 import { answers, Member, startRollingCluster } from "./rolling-cluster.ts";
 import { checksumOf, makeSource, SteadyClient } from "./steady-client.ts";
 
-const FILES = 60;
+const FILES = 24;
 const skip = spawnSync("rclone", ["--version"]).error === undefined ? false : "needs rclone";
 
 test("rclone's copies at a door, up and down, do not fail while all processes are replaced one by one", {

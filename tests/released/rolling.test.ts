@@ -13,7 +13,10 @@ const FILES = Number(process.env["GROVE_UPGRADE_FILES"] ?? 20);
 /** Rounds of every client between two steps. */
 const ROUNDS = Number(process.env["GROVE_UPGRADE_ROUNDS"] ?? 0);
 
-/** Replaces programs while one client fetches and others have begun, and waits until each has finished something. */
+/**
+ * Replaces programs while one client fetches and others have begun, and waits until each has finished something.
+ * Nobody does more than what runs meanwhile, or one round after it.
+ */
 async function step(
   clients: readonly SteadyClient[],
   fetching: SteadyClient,
@@ -21,11 +24,18 @@ async function step(
 ): Promise<void> {
   for (const client of clients) client.goOn();
   await until(() => fetching.isInMidst || fetching.failures.length > 0, "a download");
+  for (const client of clients) client.rest();
   await replace();
   const work = clients.map(async (client) => {
     const { calls, rounds } = client;
     const hasWorked = (): boolean => client.calls > calls && client.rounds >= rounds + ROUNDS;
-    await until(() => hasWorked() || client.failures.length > 0, "the clients' work");
+    if (ROUNDS > 0) client.goOn();
+    await until(() => {
+      if (hasWorked() || client.failures.length > 0) return true;
+      if (client.isResting) client.goOn();
+      if (ROUNDS === 0) client.rest();
+      return false;
+    }, "the clients' work");
     // It waits with its next transfers, so that they run when the next program is replaced.
     client.rest();
   });

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { groveHere } from "#e2e/client-here.ts";
 import { PRESENT, type Release, run } from "./releases.ts";
 
@@ -40,6 +40,8 @@ export class SteadyClient {
   calls = 0;
   /** Rounds of upload and download that ended. */
   rounds = 0;
+  /** True while it waits to go on. */
+  isResting = false;
   /** What did not end well, with what was said. */
   readonly failures: string[] = [];
   readonly #release: Release;
@@ -88,21 +90,19 @@ export class SteadyClient {
     this.#rest = undefined;
   }
 
-  /** Sends one folder after the other up and fetches it back, again and again until it is told to stop. */
+  /** Sends one folder after the other up, and fetches the one before beside it, until it is told to stop. */
   async work(sources: readonly string[], signal: AbortSignal): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
     while (!signal.aborted) {
       const source = sources[this.rounds % sources.length] ?? "";
-      const [there, back] = [`/r${this.rounds}`, join(this.#folder, `r${this.rounds}`)];
-      await this.call("mkdir", there);
-      await Promise.all([this.call("put", "-q", "-r", source, there), this.#fetchLast(signal)]);
-      await this.#rest?.promise;
-      await this.#fetch(there, back);
-      if (!(await this.#isSame(source, back)))
-        this.failures.push(`${this.email}: ${there} came back other than it was sent`);
-      await rm(back, { recursive: true, force: true });
+      await Promise.all([
+        this.call("put", "-q", "-r", source, `/r${this.rounds}`),
+        this.#fetchLast(sources, signal),
+      ]);
       this.rounds++;
+      this.isResting = this.#rest !== undefined;
       await this.#rest?.promise;
+      this.isResting = false;
     }
   }
 
@@ -119,22 +119,21 @@ export class SteadyClient {
     await rm(back, { recursive: true });
   }
 
-  /** Downloads the round before, beside the upload. */
-  async #fetchLast(signal: AbortSignal): Promise<void> {
+  /** Downloads the round before, beside the upload; what came other than it was sent is noted. */
+  async #fetchLast(sources: readonly string[], signal: AbortSignal): Promise<void> {
     if (this.rounds === 0 || signal.aborted) return;
+    const last = this.rounds - 1;
     const back = join(this.#folder, "before");
-    await this.#fetch(`/r${this.rounds - 1}`, back);
+    this.#fetching = back;
+    await this.call("get", "-q", "-r", `/r${last}`, back);
+    this.#fetching = undefined;
+    if (!(await this.#isSame(sources[last % sources.length] ?? "", back)))
+      this.failures.push(`${this.email}: /r${last} came back other than it was sent`);
     await rm(back, { recursive: true, force: true });
   }
 
   async #isSame(source: string, back: string): Promise<boolean> {
     const wanted = (this.#sums[source] ??= await checksumOf(source));
-    return (await checksumOf(join(back, basename(source))).catch(String)) === wanted;
-  }
-
-  async #fetch(there: string, back: string): Promise<void> {
-    this.#fetching = back;
-    await this.call("get", "-q", "-r", there, back);
-    this.#fetching = undefined;
+    return (await checksumOf(back).catch(String)) === wanted;
   }
 }
