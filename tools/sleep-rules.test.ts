@@ -1,7 +1,10 @@
 // Tests the test files against the rule of waits, and the rule against planted sleeps.
 import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { brokenSleepRules, isTestCode, longSleeps } from "./sleep-rules.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
@@ -12,7 +15,11 @@ test("no test sleeps for a second or more", async () => {
 });
 
 test("an exception that is no longer needed fails", async () => {
-  const broken = await brokenSleepRules(ROOT, { "tests/screenshots.ts": "a", "tests/nothing.ts": "b" });
+  const root = scratchFolder("grove-sleeps-");
+  await mkdir(join(root, "tests"));
+  await writeFile(join(root, "tests/screenshots.ts"), `${IMPORT}\nawait delay(2_000);\n`);
+  await writeFile(join(root, "tests/nothing.ts"), `${IMPORT}\nawait delay(2);\n`);
+  const broken = await brokenSleepRules(root, { "tests/screenshots.ts": "a", "tests/nothing.ts": "b" });
   assert.deepEqual(broken, ["tests/nothing.ts is excepted, and does not sleep"]);
 });
 
