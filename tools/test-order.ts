@@ -42,7 +42,6 @@ export const LONGEST: readonly string[] = [
   "prove/engine-kills/rig.test.ts",
   "src/metaserver/directory/postgres-outages.test.ts",
   "prove/attacks/peaks.test.ts",
-  "prove/attacks/siege.test.ts",
   "prove/attacks/unproven.test.ts",
   "prove/fairness/over-loops.test.ts",
   "prove/attacks/door-rig.test.ts",

@@ -8,7 +8,8 @@
 //
 // It cannot see attacks with more processors than the server has, nor delays and losses of a real network.
 //
-//   npm run prove -- unproven --short --no-planted              some kinds, drawn at random, in seconds
+//   npm run prove -- unproven --short --no-planted              some kinds, drawn at random, then the siege,
+//                                                               in seconds
 //   npm run prove -- unproven --short --goal 16 --no-planted    each kind once, in seconds
 //   npm run prove -- unproven --no-planted                      each kind four times for five seconds
 //   GROVE_PROVE_NARROW="refusals,idle connections" npm run prove -- unproven …  only these
@@ -28,12 +29,13 @@ import { nodesLive, revive, startUnprovenScene, type UnprovenScene } from "./unp
 import { honestTasks } from "./unproven-watch.ts";
 
 const KINDS = narrowedTo(Object.keys(UNPROVEN_KINDS), (kind) => kind);
-/** As many as ten seconds are enough for. The siege takes as long alone, and has a short form of its own. */
-const SHORT_KINDS = 3;
+/** As many as ten seconds are enough for, the siege being the last: one cluster is started for all. */
+const SHORT_KINDS = 4;
 const ADDRESSES = 64;
 const SHORT_ADDRESSES = 16;
 const STROKE_MS = 5_000;
 const SHORT_STROKE_MS = 600;
+const SHORT_SIEGE_MS = 1_200;
 const LONGEST_STROKE_MS = 80_000;
 /** Calls of each honest task that a stroke has time for at least. */
 const ROUNDS_MET = 2;
@@ -69,18 +71,24 @@ export const unproven: Rig = {
   plantedGoal: KINDS.length,
   async run(campaign) {
     const isShort = campaign.goal <= KINDS.length;
-    const drawn = campaign.goal < KINDS.length ? KINDS.filter((kind) => kind !== SIEGE) : KINDS;
-    const kinds = isShort ? campaign.random.shuffled(drawn) : KINDS;
+    const kinds = isShort ? drawn(campaign) : KINDS;
     const calmCalls = isShort ? SHORT_CALM_CALLS : CALM_CALLS;
     const stage = await setUp(campaign, isShort, { calmCalls, isPaced: isShort });
     for (let turn = 0; campaign.shouldGoOn(); turn++) {
       const kind = kinds[turn % kinds.length] as string;
-      await stage.stroke({ kind, isShort, ms: isShort ? SHORT_STROKE_MS : STROKE_MS });
+      const shortMs = kind === SIEGE ? SHORT_SIEGE_MS : SHORT_STROKE_MS;
+      await stage.stroke({ kind, isShort, ms: isShort ? shortMs : STROKE_MS });
       campaign.step();
     }
     await stage.judge(isShort ? SHORT_FLOOR_MS : FLOOR_MS);
   },
 };
+
+/** As many kinds as the goal in an order of the seed's; the siege comes last, also where not all have a turn. */
+function drawn(campaign: Campaign): string[] {
+  const alone = campaign.random.shuffled(KINDS.filter((kind) => kind !== SIEGE));
+  return KINDS.includes(SIEGE) ? [...alone.slice(0, campaign.goal - 1), SIEGE] : alone;
+}
 
 /**
  * Runs attacks by bodies, watchers and idle connections at once without a pause: `--minutes` bounds the time,
