@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { constants, createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import { TRANSPARENT_RETRIES } from "#wire/framing/limits.ts";
 import { makeTestClient, type TestClient, type VerbResult } from "./client.fixture.ts";
 import {
   type FakeHandlers,
@@ -198,6 +200,27 @@ test("what must not run twice runs after a restart of the server that it could n
   const result = await client.run(import("./unlock-command.ts"), ["--break", "a"]);
   assert.equal(result.code, 0, result.err);
   assert.equal(calls, 1);
+});
+
+test("it runs after one that refused it unseen as often as a call is made again by itself, too", async () => {
+  let calls = 0;
+  const first = await start(list);
+  await login(first);
+  await first.stop();
+  const port = Number(first.address.split(":")[1]);
+  let refused = 0;
+  const stopping = createHttp2Server();
+  stopping.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => undefined);
+    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    if (++refused <= TRANSPARENT_RETRIES) return;
+    stopping.close(() => void start({ unlock: () => ({ ended: ++calls }) }, port));
+    stream.session?.close();
+  });
+  await once(stopping.listen(port, "127.0.0.1"), "listening");
+  const result = await client.run(import("./unlock-command.ts"), ["--break", "a"]);
+  assert.equal(result.code, 0, result.err);
+  assert.deepEqual([refused, calls], [TRANSPARENT_RETRIES + 1, 1]);
 });
 
 test("a folder that was there before a restart is not said to be made: no answer was lost", async () => {

@@ -19,7 +19,7 @@ import type { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
 import { callMetadata } from "./call-metadata.ts";
 import { explain } from "./error-text.ts";
 import { FileServerLink, type LinkDeps, type OpenSession } from "./file-server-link.ts";
-import { refusalOf, wasNeverSent } from "./refusal.ts";
+import { refusalOf, wasUnseen } from "./refusal.ts";
 import { formatRemotePath, type RemotePath } from "./remote-path.ts";
 import type { Route } from "./route-cache.ts";
 import type { Router } from "./routing.ts";
@@ -334,7 +334,7 @@ export class Cluster {
     const mayRepeat =
       patience.isRepeatable ||
       !hadSession ||
-      ((failure instanceof GroveError || wasNeverSent(failure)) && patience.isConsumed !== true);
+      ((failure instanceof GroveError || wasUnseen(failure)) && patience.isConsumed !== true);
     if (!isPassing || !mayRepeat) throw failure;
     progress.attempts++;
     if (progress.route !== undefined && (isLost || !(failure instanceof GroveError))) {

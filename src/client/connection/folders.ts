@@ -4,7 +4,7 @@ import { GroveError, isGroveError } from "#base/errors.ts";
 import type { Attr } from "#wire/proto/gen/grove/v1/common_pb.ts";
 import { type Cluster, type RetryPolicy, SHORT } from "./cluster.ts";
 import { attrOf, isFolder } from "./listing.ts";
-import { refusalOf, wasNeverSent } from "./refusal.ts";
+import { refusalOf, wasUnseen } from "./refusal.ts";
 import type { RemotePath } from "./remote-path.ts";
 
 /** What is said of a file that has the name of a folder to be made. */
@@ -29,7 +29,7 @@ export async function makeFolder(
         return await server.files.createDirectory({ root: place.root, path: place.path }, server.unary);
       } catch (error) {
         const failure = await refusalOf(error, server.address);
-        isAnswerLost ||= !(failure instanceof GroveError || wasNeverSent(failure));
+        isAnswerLost ||= !(failure instanceof GroveError || wasUnseen(failure));
         throw failure;
       }
     });

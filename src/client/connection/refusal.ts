@@ -23,8 +23,8 @@ export function isStatusError(error: unknown): error is StatusError {
   return error instanceof Error && error.name === "StatusError";
 }
 
-/** True for a failure that came before the call was sent, such as one to connect: the call may be sent again. */
-export function wasNeverSent(failure: unknown): boolean {
+/** True where no server has looked at the call, such as after a failure to connect: it may be sent again. */
+export function wasUnseen(failure: unknown): boolean {
   return failure instanceof ClientError && failure.cause instanceof Error && isConnectFailure(failure.cause);
 }
 

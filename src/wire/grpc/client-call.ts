@@ -14,6 +14,7 @@ import type { SlicedField } from "#wire/framing/sliced-field.ts";
 import { Code, StatusError, statusOf, statusOfHttp } from "#wire/framing/status.ts";
 import { type ClientStreamListener, listenAsClient } from "#wire/framing/stream-events.ts";
 import { type CallWaiter, type ChannelCore, intercept, type OutgoingCall } from "./channel-core.ts";
+import { refusedUnseen } from "./connect-failure.ts";
 import { SlicedInbox, SlicedSendQueue, type SlicedWriter } from "./sliced.ts";
 import type { Transport } from "./transport.ts";
 
@@ -231,22 +232,16 @@ export class ClientCall implements CallWaiter, OutgoingCall, ClientStreamListene
     if (stream !== this.#stream || this.#isSettled) return;
     if (this.#status !== undefined && (this.#inputEnded || this.#status !== null)) return this.#conclude();
     const code = stream.rstCode ?? constants.NGHTTP2_INTERNAL_ERROR;
-    const isUnseen = code === constants.NGHTTP2_REFUSED_STREAM || this.#transport?.isUsable === false;
-    if (
-      code === constants.NGHTTP2_REFUSED_STREAM &&
-      !this.#gotHeaders &&
-      (this.#requests instanceof Uint8Array || this.#requests?.isReplayable === true)
-    ) {
-      if (this.#retriesLeft-- > 0) {
-        this.#seekTransport();
-        return;
-      }
-    }
+    const wasRefused = code === constants.NGHTTP2_REFUSED_STREAM && !this.#gotHeaders;
+    const isReplayable = this.#requests instanceof Uint8Array || this.#requests?.isReplayable === true;
+    if (wasRefused && isReplayable && this.#retriesLeft-- > 0) return this.#seekTransport();
     if (this.#deadlineMs !== undefined && this.#core.clock.steadyMs() >= this.#deadlineMs) {
       // The server's clock reached the deadline a moment earlier.
       return this.#fail(new StatusError(Code.DEADLINE_EXCEEDED, "deadline exceeded"));
     }
-    this.#fail(isUnseen ? new StatusError(Code.UNAVAILABLE, "the connection was lost") : statusOfReset(code));
+    if (wasRefused) return this.#fail(refusedUnseen());
+    const isLost = this.#transport?.isUsable === false;
+    this.#fail(isLost ? new StatusError(Code.UNAVAILABLE, "the connection was lost") : statusOfReset(code));
   }
 
   #headerList(transport: Transport): readonly string[] {

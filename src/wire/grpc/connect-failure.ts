@@ -1,4 +1,5 @@
 // Classifies failed connections and describes them in words, since TLS error codes mean little to users.
+import { Code, StatusError } from "#wire/framing/status.ts";
 
 /** Kinds of failures to connect; the last covers all others. */
 export type ConnectFailureKind =
@@ -12,9 +13,10 @@ export type ConnectFailureKind =
   | "expired"
   | "not-yet-valid"
   | "wrong-name"
+  | "stopping"
   | "other";
 
-/** The cause of an UNAVAILABLE that never reached a server. */
+/** The cause of an UNAVAILABLE that no server has looked at: the call may be made again. */
 export class ConnectFailure extends Error {
   override readonly name = "ConnectFailure";
   readonly kind: ConnectFailureKind;
@@ -69,7 +71,14 @@ const TEXTS: Readonly<Partial<Record<ConnectFailureKind, string>>> = {
   expired: "its certificate has expired",
   "not-yet-valid": "its certificate is not valid yet",
   "wrong-name": "its certificate is for other names than this one",
+  stopping: "it takes no more calls, as a server that stops",
 };
+
+/** The status of a call that a server has refused without a look at it (RFC 9113, section 8.7). */
+export function refusedUnseen(): StatusError {
+  const cause = new ConnectFailure("stopping", TEXTS.stopping ?? "", undefined);
+  return new StatusError(Code.UNAVAILABLE, cause.message, { cause });
+}
 
 function kindOf(
   error: Error | undefined,
