@@ -132,6 +132,13 @@ test("after kill -9 in the middle of a rolling batch nothing of it runs, its rec
     ["orphaned", "n1 cancelled", "n2 cancelled", "n3 skipped"],
     JSON.stringify(record.targets),
   );
+  const audited = await until(async () => {
+    const { entries } = (await service.ask("/api/audit?act=action.end")).json as {
+      entries: { actor: string; subject: string; detail: { state: string } }[];
+    };
+    return entries.find(({ subject }) => subject === id);
+  }, "its end in the audit log");
+  assert.deepEqual([audited.actor, audited.detail.state], [record.operator.session, "orphaned"]);
   assert.equal((await service.execute(custom(["n1", "n2", "n3"], "true"))).state, "succeeded");
   await service.stop();
   const file = JSON.parse(readFileSync(join(consoleRequest.data, "command_history.json"), "utf8")) as {

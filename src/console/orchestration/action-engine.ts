@@ -167,7 +167,10 @@ export class ActionEngine {
   async reconcile(): Promise<void> {
     const { events } = this.#deps;
     // A restart of the console fails or succeeds as any action does, though another console hears of its end.
-    const onEnd = (record: ActionRecord): void => events.onEnd(record);
+    const onEnd = async (record: ActionRecord): Promise<void> => {
+      await this.#auditEnd({ operator: record.operator, record });
+      events.onEnd(record);
+    };
     await reconcile({ ...this.#deps, onEnd, signal: this.#closing.signal });
     await this.#prune();
   }
@@ -283,6 +286,13 @@ export class ActionEngine {
     }
   }
 
+  /** Never rejects: a full disk keeps no action from its end. */
+  async #auditEnd(action: AuditedAction): Promise<void> {
+    await this.#deps.audit("action.end", action).catch((error: unknown) => {
+      this.#deps.log.error("action_end_not_audited", { id: action.record.id, error: errorText(error) });
+    });
+  }
+
   #startNext(): void {
     while (this.#active < ACTIONS_ACTIVE_MAX) {
       const job = this.#queue.shift();
@@ -319,9 +329,7 @@ export class ActionEngine {
     closeMaintenance();
     job.release();
     const isSaved = await this.#saver.saveEnd(job);
-    await this.#deps.audit("action.end", job).catch((error: unknown) => {
-      log.error("action_end_not_audited", { id: job.record.id, error: errorText(error) });
-    });
+    await this.#auditEnd(job);
     const record = isSaved ? (this.#deps.history.find(job.record.id) ?? job.record) : job.record;
     this.#active--;
     job.done.resolve(record);

@@ -79,7 +79,7 @@ async function setUp(state: "running" | "handed_over"): Promise<Rig> {
         history,
         locks,
         signal: stop.signal,
-        onEnd: (ended) => told.push(ended),
+        onEnd: async (ended) => void told.push(ended),
         nodes: () => rig.store(),
         runner: {
           run: () => assert.fail("nothing is run"),

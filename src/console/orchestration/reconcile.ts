@@ -31,8 +31,8 @@ export interface ReconcileDeps {
   readonly runner: TargetRunner;
   readonly locks: NodeLocks;
   readonly nodes: () => Promise<readonly SshNode[]>;
-  /** Receives each settled record, once it is on stable storage; must not throw. */
-  readonly onEnd: (record: ActionRecord) => void;
+  /** Receives each settled record, once it is on stable storage; must not reject. */
+  readonly onEnd: (record: ActionRecord) => Promise<void>;
   /** Ends the wait for the metadata store: the console stops, and the next one settles the records. */
   readonly signal: AbortSignal;
 }
@@ -61,7 +61,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
         const done = await settled(record, { ...deps, known: nodes, endsMs: endOf(record, clock) });
         release();
         await history.put(done);
-        onEnd(done);
+        await onEnd(done);
       } catch (error) {
         release();
         log.error("action_not_reconciled", { id: record.id, error: errorText(error) });
