@@ -208,7 +208,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "the cluster's certificates: authority, join tokens, renewal, revocation",
     imports: ["base", "os"],
     packages: ["@peculiar/x509", "reflect-metadata"],
-    builtins: ["node:fs/promises", "node:net"],
+    builtins: ["node:fs/promises", "node:net", "node:tls"],
   },
   "security/identity": {
     floor: 3,
@@ -315,7 +315,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: "certificates in use: pairs that follow their files, and renewal by a MetaServer",
     imports: ["base", "security/authority", "wire/grpc", "wire/proto"],
     packages: [],
-    builtins: ["node:tls"],
+    builtins: [],
   },
   "door/people": {
     floor: 4,

@@ -6,7 +6,7 @@ import { DAY_MS } from "#base/duration.ts";
 import { isGroveError } from "#base/errors.ts";
 import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import { readTlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
+import { checkUses, readTlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 
 /** How a server gets another certificate. */
@@ -54,8 +54,11 @@ export function certificateFilesCheck(files: TlsPaths, wallMs: () => number): Ch
         );
       }
       try {
-        const { cert } = await readTlsMaterial(files, { wallMs });
-        findings.push(lifetime(name, new X509Certificate(cert), wallMs()));
+        const certificate = new X509Certificate((await readTlsMaterial(files, { wallMs }, [])).cert);
+        // A door's is for clients alone, and every other one is shown by a server.
+        const isDoors = certificate.subjectAltName?.includes(".door.cluster.local") === true;
+        checkUses(certificate, files.cert, [isDoors ? "client" : "server"]);
+        findings.push(lifetime(name, certificate, wallMs()));
       } catch (error) {
         if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
         findings.push(failed(name, error.message, `No server starts with these files. ${RENEW}`));

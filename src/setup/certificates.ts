@@ -52,7 +52,7 @@ export async function joinNode(
   makePrivateFolder(folder);
   const known = await readJoinedNode(folder);
   const paths = joinedTlsPaths(folder);
-  const isGood = await readTlsMaterial(paths, systemClock).then(
+  const isGood = await readTlsMaterial(paths, systemClock, ["server", "client"]).then(
     () => true,
     () => false,
   );
@@ -179,8 +179,8 @@ export async function makeDoor(
  * has had its certificate renewed since. Throws BAD_ARGUMENT when neither can be used.
  */
 async function isNoNewer(folder: string, brought: string): Promise<boolean> {
-  const own = await readTlsMaterial(doorPaths(folder), systemClock).catch(() => undefined);
-  const reading = readTlsMaterial(doorPaths(brought), systemClock);
+  const own = await readTlsMaterial(doorPaths(folder), systemClock, ["client"]).catch(() => undefined);
+  const reading = readTlsMaterial(doorPaths(brought), systemClock, ["client"]);
   if (own === undefined) {
     await reading;
     return false;

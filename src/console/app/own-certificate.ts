@@ -62,7 +62,7 @@ export function tlsOptions(
 }
 
 async function isOfCluster(paths: TlsPaths, clock: Clock): Promise<boolean> {
-  return await readTlsMaterial(paths, clock).then(
+  return await readTlsMaterial(paths, clock, ["server"]).then(
     () => true,
     () => false,
   );
@@ -77,6 +77,7 @@ async function renewed(
   const renewer = await CertificateRenewer.open({
     ...deps,
     paths,
+    uses: ["server"],
     renew: metaservers.length === 0 ? undefined : (current) => renewByMetaServer(metaservers, current),
     onChange: (material) => tell(material),
   });

@@ -114,6 +114,7 @@ async function start(flags: DoorFlags, log: Logger): Promise<Running> {
         ? undefined
         : await CertificateRenewer.open({
             paths,
+            uses: ["client"],
             clock,
             log,
             random: systemFraction,

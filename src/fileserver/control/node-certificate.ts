@@ -40,6 +40,8 @@ export class NodeCertificate {
     certificate.#renewer = await CertificateRenewer.open({
       ...deps,
       paths: source.paths,
+      // A node that stands alone shows it to nobody else.
+      uses: deps.renew === undefined ? ["server"] : ["server", "client"],
       onChange: (material) => {
         for (const listener of certificate.#listeners) listener(material);
       },

@@ -74,6 +74,7 @@ export async function openCertificates(
       : await CertificateRenewer.open({
           ...deps,
           paths,
+          uses: ["server"],
           renew: authority === undefined ? undefined : (current) => signAgain(authority, current.cert),
           onChange: (material) => listener(served(material)),
         });

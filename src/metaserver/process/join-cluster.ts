@@ -34,6 +34,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const CALL_TIMEOUT_MS = 30_000;
 /** Certificates that a server may show in a row, the authority's included. */
 const CHAIN_MAX = 10;
+const NODE_USES = ["server", "client"] as const;
 
 /** The order of a joining node. */
 export interface JoinOrder {
@@ -81,7 +82,10 @@ export async function joinCluster(order: JoinOrder): Promise<Joined> {
     const reply = await askFor({ server, authorityPem: shown, id, hosts, token: order.token, key });
     return { authorityPem: shown, certificate: reply.certificate, keyPem: key.pem };
   });
-  checkTlsMaterial({ cert: certificate, key: keyPem, ca: authorityPem }, paths, order.clock.wallMs());
+  checkTlsMaterial({ cert: certificate, key: keyPem, ca: authorityPem }, paths, {
+    nowWallMs: order.clock.wallMs(),
+    uses: NODE_USES,
+  });
   await writeFileAtomic(paths.ca, authorityPem, { mode: 0o644 });
   await writeFileAtomic(paths.cert, certificate, { mode: 0o644 });
   const node: JoinedNode = { id, metaservers: order.metaservers, advertise: order.advertise };
@@ -91,7 +95,7 @@ export async function joinCluster(order: JoinOrder): Promise<Joined> {
 
 async function requireFresh(order: JoinOrder, paths: TlsPaths): Promise<void> {
   const known = await readJoinedNode(order.dataFolder).catch(() => undefined);
-  const isGood = await readTlsMaterial(paths, order.clock).then(
+  const isGood = await readTlsMaterial(paths, order.clock, NODE_USES).then(
     () => true,
     () => false,
   );

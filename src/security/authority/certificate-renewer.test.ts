@@ -1,7 +1,7 @@
 // Tests of certificate files that change under a running server: good ones are used, bad ones change nothing,
 // and renewal is in time.
 import assert from "node:assert/strict";
-import { X509Certificate } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -9,7 +9,8 @@ import { ManualClock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
 import { type Logger, silentLogger } from "#base/log.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { type Authority, createAuthority } from "./authority.ts";
+import { AUTHORITY_KEY_FILE, type Authority, createAuthority } from "./authority.ts";
+import { importPrivateKey, makeLeafCertificate } from "./certificate-maker.ts";
 import { CertificateRenewer } from "./certificate-renewer.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS } from "./file-stamp.ts";
 import { NODE_CERTIFICATE_LIFETIME_MS } from "./issued-certificates.ts";
@@ -46,6 +47,7 @@ async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
     signAgain(authority, current.cert);
   const renewer = await CertificateRenewer.open({
     paths,
+    uses: ["server", "client"],
     clock,
     random: () => 0,
     log,
@@ -70,6 +72,29 @@ async function setUp(t: TestContext, withRenewal = true): Promise<Rig> {
     renewBy(next) {
       work = next;
     },
+  };
+}
+
+/** A certificate of the authority for a key that TLS refuses. */
+async function makeWeakCertificate(
+  authority: Authority,
+  nowMs: number,
+): Promise<{ cert: string; key: string }> {
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
+  const signer = {
+    certificatePem: authority.certificatePem,
+    privateKey: await importPrivateKey(await readFile(join(authority.folder, AUTHORITY_KEY_FILE), "utf8")),
+  };
+  const subject = {
+    commonName: "n",
+    dnsNames: ["n.cluster.local"],
+    ipAddresses: [],
+    publicKey: publicKey.export({ type: "spki", format: "der" }),
+  };
+  const validity = { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + DAY_MS) };
+  return {
+    cert: await makeLeafCertificate(signer, subject, validity),
+    key: privateKey.export({ type: "pkcs8", format: "pem" }),
   };
 }
 
@@ -101,7 +126,7 @@ test("new files are taken when they are whole and match, and the old ones stay i
 });
 
 test("a certificate of another authority, an expired one and one for later are not taken", async (t) => {
-  const { renewer, paths, authority, given, clock } = await setUp(t);
+  const { renewer, paths, authority, given, clock, events } = await setUp(t);
   const folder = scratchFolder("renewer-other-");
   const other = await createAuthority(join(folder, "ca"), { clock });
   const put = async (issuer: Authority, atMs: number): Promise<void> => {
@@ -116,7 +141,45 @@ test("a certificate of another authority, an expired one and one for later are n
   await put(authority, -NODE_CERTIFICATE_LIFETIME_MS - 1_000);
   await put(authority, DAY_MS);
   assert.equal(given.length, 0);
+  // It stays so for a day: each look says the same, and the log has it once.
+  const lines = events.filter((event) => event === "certificate_files_unusable").length;
+  clock.jumpWall(5_000);
+  await renewer.check();
+  assert.equal(events.filter((event) => event === "certificate_files_unusable").length, lines);
   await put(authority, 0);
+  assert.equal(given.length, 1);
+});
+
+test("one for clients alone, a chain or authorities cut off, and a weak key are not taken: not even in part", async (t) => {
+  const { renewer, paths, authority, given, clock } = await setUp(t);
+  const { material, daysLeft } = renewer;
+  const kept = async (why: string): Promise<void> => {
+    await renewer.check();
+    assert.equal(renewer.material, material, why);
+    assert.equal(renewer.daysLeft, daysLeft, why);
+    await writeFile(paths.cert, material.cert);
+    await writeFile(paths.key, material.key);
+    await writeFile(paths.ca, material.ca);
+  };
+  const ofDoor = await authority.issueDoorCertificate("d1");
+  await writeFile(paths.key, ofDoor.keyPem);
+  await writeFile(paths.cert, ofDoor.certificatePem);
+  await kept("for clients alone");
+  const half = (pem: string): string => pem.slice(0, pem.length / 2);
+  await writeFile(paths.cert, `${material.cert}${half(material.ca)}`);
+  await kept("half of the chain");
+  const other = await createAuthority(join(scratchFolder("renewer-half-"), "ca"), { clock });
+  for (const length of [3, 20, other.certificatePem.length / 2, other.certificatePem.length - 4]) {
+    await writeFile(paths.ca, `${material.ca}${other.certificatePem.slice(0, length)}`);
+    await kept(`${length} letters of the second authority`);
+  }
+  const weak = await makeWeakCertificate(authority, clock.wallMs());
+  await writeFile(paths.key, weak.key);
+  await writeFile(paths.cert, weak.cert);
+  await kept("a weak key");
+  assert.equal(given.length, 0);
+  await writeFile(paths.ca, `${material.ca}${other.certificatePem}`);
+  await renewer.check();
   assert.equal(given.length, 1);
 });
 
@@ -249,6 +312,7 @@ test("files that cannot be used do not start, and say why", async (t) => {
   const open = (): Promise<unknown> =>
     CertificateRenewer.open({
       paths,
+      uses: ["server", "client"],
       clock,
       random: Math.random,
       log: silentLogger,
@@ -272,6 +336,7 @@ test("temporary files of a crash in the middle of a save are swept at the next s
   await writeFile(`${paths.cert.replace(/n\.crt$/, "")}.n.crt.0123456789abcdef.tmp`, "half");
   const renewer = await CertificateRenewer.open({
     paths,
+    uses: ["client"],
     clock,
     random: Math.random,
     log: silentLogger,

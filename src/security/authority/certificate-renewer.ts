@@ -8,7 +8,13 @@ import { errorText, type Logger } from "#base/log.ts";
 import { removeLeftovers, writeFileAtomic } from "#os/atomic-file.ts";
 import { EndWarning } from "./end-warning.ts";
 import { CERTIFICATE_CHECK_INTERVAL_MS, fileStamp, stampOfFiles } from "./file-stamp.ts";
-import { checkTlsMaterial, readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-material.ts";
+import {
+  type CertificateUse,
+  checkTlsMaterial,
+  readTlsMaterial,
+  type TlsMaterial,
+  type TlsPaths,
+} from "./tls-material.ts";
 
 /** Renewal begins when this part of a certificate's life is left. */
 const RENEW_AT_PART_LEFT = 1 / 3;
@@ -26,6 +32,8 @@ const CHECK_MIN_MS = 100;
 /** Dependencies of a renewer. */
 export interface CertificateRenewerDeps {
   readonly paths: TlsPaths;
+  /** What it is shown for: a certificate that may not be is none to start with, and none to change to. */
+  readonly uses: readonly CertificateUse[];
   /**
    * Asks the authority for a new certificate for the same key, as PEM; rejects when that fails. Undefined
    * where another program renews: then only the files are followed.
@@ -71,7 +79,11 @@ export class CertificateRenewer {
   static async open(deps: CertificateRenewerDeps): Promise<CertificateRenewer> {
     await removeLeftovers(deps.paths.cert).catch(() => {});
     const seen = await stampOf(deps.paths);
-    const renewer = new CertificateRenewer(deps, await readTlsMaterial(deps.paths, deps.clock), seen);
+    const renewer = new CertificateRenewer(
+      deps,
+      await readTlsMaterial(deps.paths, deps.clock, deps.uses),
+      seen,
+    );
     renewer.#schedule();
     return renewer;
   }
@@ -127,11 +139,11 @@ export class CertificateRenewer {
   }
 
   async #follow(): Promise<void> {
-    const { paths, clock, log } = this.#deps;
+    const { paths, clock, log, uses } = this.#deps;
     const stamp = await stampOf(paths);
     if (stamp === this.#seen) return;
     try {
-      const material = await readTlsMaterial(paths, clock);
+      const material = await readTlsMaterial(paths, clock, uses);
       // Files that changed during the read are read again.
       if ((await stampOf(paths)) !== stamp) return;
       this.#seen = stamp;
@@ -148,12 +160,12 @@ export class CertificateRenewer {
   }
 
   async #renewInTime(): Promise<void> {
-    const { renew, clock, log, paths } = this.#deps;
+    const { renew, clock, log, paths, uses } = this.#deps;
     if (renew === undefined || this.#isClosed || clock.wallMs() < this.#renewFromMs) return;
     if (clock.steadyMs() < this.#retryFromSteadyMs) return;
     try {
       const material = { ...this.#current, cert: await renew(this.#current) };
-      checkTlsMaterial(material, paths, clock.wallMs());
+      checkTlsMaterial(material, paths, { nowWallMs: clock.wallMs(), uses });
       await this.#save(material.cert);
       this.#use(material, "renewed");
     } catch (error) {

@@ -1,12 +1,18 @@
 // A certificate and its key for people's programs: two files, read again when they change.
-import { createSecureContext } from "node:tls";
+import { X509Certificate } from "node:crypto";
 import type { Clock } from "#base/clock.ts";
 import { DAY_MS } from "#base/duration.ts";
-import { GroveError } from "#base/errors.ts";
 import { errorText, type Logger } from "#base/log.ts";
 import { EndWarning } from "#security/authority/end-warning.ts";
 import { stampOfFiles } from "#security/authority/file-stamp.ts";
-import { certificateEndMs, readPem } from "#security/authority/tls-material.ts";
+import {
+  certificateEndMs,
+  certificatesIn,
+  checkDates,
+  checkForTls,
+  checkUses,
+  readPem,
+} from "#security/authority/tls-material.ts";
 
 /** How often the files are looked at. */
 export const PAIR_LOOK_INTERVAL_MS = 10_000;
@@ -17,7 +23,7 @@ export interface CertificatePair {
   readonly key: string;
 }
 
-/** A pair that follows its files. The old one stays while new files do not belong together. */
+/** A pair that follows its files. The old one stays while new files do not belong together or are not in date. */
 export class FollowedPair {
   readonly #paths: CertificatePair;
   readonly #log: Logger;
@@ -44,7 +50,10 @@ export class FollowedPair {
     this.#cancel = deps.clock.every(PAIR_LOOK_INTERVAL_MS, () => void this.reload());
   }
 
-  /** Reads both files by their paths. Throws BAD_ARGUMENT where they are unreadable or do not match. */
+  /**
+   * Reads both files by their paths. Throws BAD_ARGUMENT where they are unreadable, do not match or are for no
+   * server. One that has ended still starts: there is no better one, and its end is logged.
+   */
   static async open(
     paths: CertificatePair,
     deps: { readonly clock: Clock; readonly log: Logger },
@@ -84,6 +93,7 @@ export class FollowedPair {
       const stamp = await stampOf(this.#paths);
       if (stamp === this.#seen) return;
       const pair = await readPair(this.#paths);
+      checkDates(new X509Certificate(pair.cert), this.#paths.cert, this.#clock.wallMs());
       // Files that could not be read, or did not match yet, are read again at the next look.
       this.#seen = stamp;
       this.#problem = undefined;
@@ -98,13 +108,11 @@ export class FollowedPair {
   }
 }
 
-async function readPair({ cert, key }: CertificatePair): Promise<CertificatePair> {
-  const pair = { cert: await readPem(cert), key: await readPem(key) };
-  try {
-    createSecureContext(pair);
-  } catch (error) {
-    throw new GroveError("BAD_ARGUMENT", `${cert} and ${key} do not belong together: ${errorText(error)}`);
-  }
+async function readPair(paths: CertificatePair): Promise<CertificatePair> {
+  const pair = { cert: await readPem(paths.cert), key: await readPem(paths.key) };
+  const [leaf] = certificatesIn(pair.cert, paths.cert);
+  checkForTls(pair, paths);
+  if (leaf !== undefined) checkUses(leaf, paths.cert, ["server"]);
   return pair;
 }
 
