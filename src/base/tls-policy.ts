@@ -1,4 +1,5 @@
 // TLS versions, cipher suites and groups of Grove's listeners and internal channels, best first.
+import { constants } from "node:crypto";
 
 /**
  * Authenticated encryption with forward secrecy; HTTP/2 forbids the rest of TLS 1.2 (RFC 9113, appendix A).
@@ -37,8 +38,16 @@ export const TLS_POLICY: TlsPolicy = {
   ecdhCurve: GROUPS.join(":"),
 };
 
-/** The same for a listener, which prefers its own order to the client's. */
-export const TLS_LISTENER_POLICY: TlsPolicy & { readonly honorCipherOrder: true } = {
+/** The policy of a listener. */
+export interface TlsListenerPolicy extends TlsPolicy {
+  /** Its own order goes before the client's. */
+  readonly honorCipherOrder: true;
+  readonly secureOptions: number;
+}
+
+/** HTTP/2 forbids a second handshake on a connection (RFC 9113, 9.2.1): after one Node would read no more of it. */
+export const TLS_LISTENER_POLICY: TlsListenerPolicy = {
   ...TLS_POLICY,
   honorCipherOrder: true,
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 };

@@ -34,6 +34,23 @@ export function agreeOn(port: number, options: ConnectionOptions): Promise<Agree
   });
 }
 
+/** True where a listener takes a second handshake of TLS 1.2 on one connection. */
+export function renegotiates(port: number, options: ConnectionOptions = {}): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const given = { host: "127.0.0.1", port, rejectUnauthorized: false, maxVersion: "TLSv1.2" } as const;
+    const socket = connect({ ...given, ...options }, () => {
+      const end = (isTaken: boolean): void => {
+        socket.destroy();
+        resolve(isTaken);
+      };
+      socket.off("error", reject);
+      socket.on("error", () => end(false));
+      socket.renegotiate({ rejectUnauthorized: false }, (error) => end(error === null));
+    });
+    socket.on("error", reject);
+  });
+}
+
 /**
  * Every suite of TLS 1.2 that the listener takes, in its order of preference, of all that OpenSSL knows,
  * forbidden and empty ones included.

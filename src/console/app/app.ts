@@ -1,6 +1,6 @@
 // Builds the console's Fastify application: 64-bit JSON, problem documents, gate, headers, limits (D2, D17).
 import { createServer as createHttpServer, type RequestListener, type Server } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
 import websocket from "@fastify/websocket";
@@ -41,6 +41,8 @@ const CONSOLE_CONNECTIONS_MAX = 4_096;
  * them all.
  */
 const CONSOLE_CONNECTIONS_PER_ADDRESS = 256;
+/** Time for a TLS handshake, as at a door: Node's own limit is two minutes, and that of a request begins later. */
+const CONSOLE_HANDSHAKE_MS = 10_000;
 /** Time limit for a request's head and body, against clients that hold connections by sending slowly. */
 const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
 /** Time in which an answer must be made and taken: who never reads would hold it for ever. */
@@ -56,6 +58,8 @@ export interface AppDeps extends Omit<GuardDeps, "isTls"> {
   readonly log: Logger;
   /** Certificate chain and key, PEM; undefined for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Time for a TLS handshake. */
+  readonly handshakeMs?: number;
   /** Also checks every answer against its schema; for tests, since that costs more than most answers. */
   readonly checkReplies?: boolean;
   /** Called with each answer's status. */
@@ -178,13 +182,25 @@ function makeServer(deps: AppDeps, unbound: RequestListener): Server {
   const server =
     deps.tls === undefined
       ? createHttpServer(options, handler)
-      : (createHttpsServer(
-          { ...options, ...deps.tls, ...TLS_LISTENER_POLICY },
+      : makeSecureServer(
+          {
+            ...options,
+            ...deps.tls,
+            ...TLS_LISTENER_POLICY,
+            handshakeTimeout: deps.handshakeMs ?? CONSOLE_HANDSHAKE_MS,
+          },
           handler,
-        ) as unknown as Server);
+        );
   server.maxConnections = CONSOLE_CONNECTIONS_MAX;
   limitAddresses(server, deps);
   server.keepAliveTimeout = CONSOLE_KEEP_ALIVE_MS;
+  return server;
+}
+
+function makeSecureServer(options: ServerOptions, handler: RequestListener): Server {
+  const server = createHttpsServer(options, handler);
+  // Node would have it answered in HTTP, which waits for the end of the handshake, and so for ever.
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
   return server;
 }
 

@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { systemClock } from "#base/clock.ts";
+import { createAuthority } from "#security/authority/authority.ts";
+import { scratchFolder } from "#testing/scratch-folder.ts";
 import { until } from "#testing/until.ts";
 import { type AppUnderTest, startApp } from "./app.fixture.ts";
 
@@ -49,4 +52,17 @@ test("a connection that does not take its answer is ended after five minutes", a
   const closed = endOf(socket);
   held.clock.advance(1);
   await closed;
+});
+
+test("a connection whose TLS handshake does not end is ended", async (t) => {
+  const authority = await createAuthority(scratchFolder("https-"), { clock: systemClock });
+  const { certificatePem, keyPem } = await authority.issueNodeCertificate({ id: "console" });
+  const tls = { cert: certificatePem, key: keyPem };
+  const { url, close } = await startApp(() => undefined, { tls, handshakeMs: 50 });
+  t.after(close);
+  // A record's head and the first bytes of a ClientHello of 196.
+  const begun = Buffer.concat([Buffer.from("16030100c8010000c40303", "hex"), Buffer.alloc(32)]);
+  const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(begun));
+  socket.on("error", () => undefined).resume();
+  await endOf(socket);
 });

@@ -15,7 +15,7 @@ import { type Authority, loadOrCreateAuthority } from "#security/authority/autho
 import { ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
 import { adminPasswordHash } from "#security/identity/admin-password.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { agreeOn, suitesOfTls12 } from "#testing/tls-probe.ts";
+import { agreeOn, renegotiates, suitesOfTls12 } from "#testing/tls-probe.ts";
 import type { Answer } from "./app.fixture.ts";
 import { type ConsoleUnderTest, PASSWORD, startTestConsole, testConsoleOptions } from "./console.fixture.ts";
 import { startConsole } from "./console.ts";
@@ -208,6 +208,7 @@ test("over HTTPS of TLS 1.2 nothing but authenticated encryption with forward se
     );
     const curves = { maxVersion: "TLSv1.2", ecdhCurve: "prime256v1:X25519" } as const;
     assert.equal((await agreeOn(port, curves))?.group, "X25519");
+    assert.equal(await renegotiates(port), false, look);
     console.useCertificate(pair);
   }
 });

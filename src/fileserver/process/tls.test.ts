@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { type Authority, loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
-import { suitesOfTls12 } from "#testing/tls-probe.ts";
+import { renegotiates, suitesOfTls12 } from "#testing/tls-probe.ts";
 import { Code, StatusError } from "#wire/framing/status.ts";
 import { createClient, GrpcChannel } from "#wire/grpc/client.ts";
 import type { Peer } from "#wire/grpc/handler.ts";
@@ -83,6 +83,7 @@ test("of TLS 1.2 nothing but authenticated encryption with forward secrecy is ta
     "ECDHE-ECDSA-CHACHA20-POLY1305",
     "ECDHE-ECDSA-AES128-GCM-SHA256",
   ]);
+  assert.equal(await renegotiates(port, { ALPNProtocols: ["h2"] }), false);
 });
 
 test("/metrics says how many days the certificate has left (D12)", async () => {

@@ -73,7 +73,7 @@ export function contextOf(tls: ServerTls): SecureContextOptions {
     ...(tls.ca === undefined ? {} : { ca: tls.ca as string | Buffer }),
     ...TLS_LISTENER_POLICY,
     // A resumed session would keep the first verdict on a client's certificate.
-    secureOptions: cryptoConstants.SSL_OP_NO_TICKET,
+    secureOptions: TLS_LISTENER_POLICY.secureOptions | cryptoConstants.SSL_OP_NO_TICKET,
   };
 }
 
