@@ -132,6 +132,17 @@ test("members of a group read, write and manage its root as their roles say, to 
   const way = / To bring it back: grove (trash restore \S+)\n/.exec(removed.stderr)?.[1] ?? removed.stderr;
   await carol.ok(...way.split(" "));
   await carol.ok("rm", `${ATLAS}:/exact`);
+  const listed = await carol.ok("trash", "ls", ATLAS);
+  assert.match(listed, /by you +\/exact\n$/);
+  await bob.refused(REFUSED, "trash", "ls", ATLAS);
+  await bob.refused(REFUSED, "trash", "empty", ATLAS, "--yes");
+  await carol.ok("trash", "restore", `${ATLAS}:${listed.split(" ", 1)[0] ?? ""}`);
+  await carol.ok("rm", `${ATLAS}:/exact`);
+  assert.match(
+    (await carol.grove("trash", "empty", `${ATLAS}:/`, "--yes")).stderr,
+    /Deleted for good: 1 item/,
+  );
+  assert.equal(await carol.ok("trash", "ls", ATLAS), "");
   await cluster.move(ATLAS, "-confirm");
 
   await carol.ok("group", "remove", "atlas", bob.email);

@@ -7,13 +7,14 @@ import { formatDuration, parseDuration } from "#base/duration.ts";
 import { GroveError, isGroveError } from "#base/errors.ts";
 import { stringify64 } from "#base/json64.ts";
 import { LIST_PAGE_MAX } from "#base/limits.ts";
+import { canonicalUsername } from "#base/names.ts";
 import type { ClientContext } from "#client/connection/client-context.ts";
 import { type ClientFlags, withClientFlags } from "#client/connection/client-flags.ts";
 import { type Cluster, LONG, ONCE, SHORT } from "#client/connection/cluster.ts";
 import { type CommandHost, processHost } from "#client/connection/command-host.ts";
 import { forEachNamed } from "#client/connection/each-named.ts";
 import { pages } from "#client/connection/pages.ts";
-import { formatRemotePath } from "#client/connection/remote-path.ts";
+import { baseName, formatRemotePath, parentPath } from "#client/connection/remote-path.ts";
 import { ClientError, HintedRefusal } from "#client/terminal/client-error.ts";
 import { EXIT } from "#client/terminal/exit-codes.ts";
 import { askToGoOn } from "#client/terminal/prompt.ts";
@@ -31,6 +32,9 @@ import {
   tellLooks,
 } from "./operator-trash.ts";
 import { isTrashId, trashJson, trashRow } from "./trash-text.ts";
+
+const WHOSE = "whose: a group's, or a root that was handed over to you; your own without it";
+const EMPTY = "The trash is empty.";
 
 interface ListFlags extends ClientFlags, OperatorFlags {}
 
@@ -59,18 +63,24 @@ export function command(host: CommandHost = processHost()): Command {
 }
 
 function listCommand(host: CommandHost): Command {
-  const verb = new Command("ls").description(
-    "List your trash, the newest first: id, when it was trashed, size, until when it is kept, by whom, where it was.",
-  );
+  const verb = new Command("ls")
+    .description(
+      "List your trash, the newest first: id, when it was trashed, size, until when it is kept, by whom, where it was.",
+    )
+    .argument("[root]", WHOSE);
   for (const option of operatorOptions()) verb.addOption(option);
   return withClientFlags(verb, [
     ["grove trash ls", "all of it"],
+    ["grove trash ls atlas@group", "that of a group, for members who delete"],
     ["grove trash ls --json", "the same for a program"],
     ["grove trash ls --of bob@example.com --reason 'ticket 4711'", "bob's, for administrators"],
-  ]).action((flags: ListFlags) =>
-    host.run("trash", flags, (context) =>
-      flags.of === undefined ? list(context) : listOf(context, flags.of, flags),
-    ),
+  ]).action((root: string | undefined, flags: ListFlags) =>
+    host.run("trash", flags, (context) => {
+      const { of } = flags;
+      if (of === undefined) return list(context, rootOf(root));
+      if (root === undefined) return listOf(context, of, flags);
+      throw new ClientError("USAGE", "--of says whose trash, and so does the word before it: name one");
+    }),
   );
 }
 
@@ -86,6 +96,7 @@ function restoreCommand(host: CommandHost): Command {
   return withClientFlags(verb, [
     ["grove trash restore docs/a.txt", "the newest that was deleted there"],
     ["grove trash restore atlas@group:/a.txt", "the same of a group, for members who delete"],
+    ["grove trash restore atlas@group:0mhx3k2a1-1z141z5", "one item of it, by its id"],
     ["grove trash restore 0mhx3k2a1-1z141z5 --to /found/a.txt", "one item, elsewhere"],
     ["grove trash restore docs/a.txt --on-conflict keep-both", "becomes 'a (2).txt' if there is one"],
   ]).action((typed: string[], flags: RestoreFlags) =>
@@ -107,6 +118,7 @@ function emptyCommand(host: CommandHost): Command {
   return withClientFlags(
     new Command("empty")
       .description("Delete what is in your trash for good. Asks first on a terminal.")
+      .argument("[root]", WHOSE)
       .addOption(
         new Option("--older-than <span>", "only what was trashed longer ago, such as 7d or 12h").argParser(
           parseSpan,
@@ -117,18 +129,26 @@ function emptyCommand(host: CommandHost): Command {
     [
       ["grove trash empty", "everything, after a question"],
       ["grove trash empty --older-than 7d --yes", "what has been there for a week, without one"],
+      ["grove trash empty atlas@group", "that of a group, for members who delete"],
     ],
-  ).action((flags: EmptyFlags) => host.run("trash", flags, (context) => empty(context, flags)));
+  ).action((root: string | undefined, flags: EmptyFlags) =>
+    host.run("trash", flags, (context) => empty(context, rootOf(root), flags)),
+  );
 }
 
-async function list(context: ClientContext): Promise<void> {
+/** The root that somebody names, with or without what makes it a path; empty for one's own. Throws BAD_ARGUMENT. */
+function rootOf(typed: string | undefined): string {
+  return typed === undefined ? "" : canonicalUsername(typed.replace(/:\/?$/u, ""));
+}
+
+async function list(context: ClientContext, root: string): Promise<void> {
   const cluster = await context.cluster();
   let isEmpty = true;
   let looks: readonly OperatorLook[] = [];
   const onLooks = (found: readonly OperatorLook[]): void => {
     looks = found;
   };
-  for await (const { items: page } of trashPages(cluster, onLooks)) {
+  for await (const { items: page } of trashPages(cluster, root, onLooks)) {
     const own = (await context.identity.current())?.username ?? "";
     if (context.isJson) {
       const rows = page.map((item) => stringify64(trashJson(item))).join(",\n");
@@ -138,7 +158,7 @@ async function list(context: ClientContext): Promise<void> {
   }
   const seen = looks.length === 0 ? "" : `,"operator_looks":${looksJson(looks)}`;
   if (context.isJson) await writeJson(context, `${isEmpty ? '{"items":[]' : "\n]"}${seen}}\n`);
-  else if (isEmpty) context.note("The trash is empty.");
+  else if (isEmpty) context.note(EMPTY);
   tellLooks(context, looks);
 }
 
@@ -180,7 +200,7 @@ async function restore(context: ClientContext, typed: string, flags: RestoreFlag
     context.note(`  grove share ${formatRemotePath({ root, path })} ${user}`);
 }
 
-/** The item of one's own trash with an id, or the newest that was trashed from a path, and its root. */
+/** The item with an id, or the newest that was trashed from a path, and its root. */
 async function findItem(
   context: ClientContext,
   cluster: Cluster,
@@ -198,31 +218,33 @@ async function findItem(
   const [byId] = isTrashId(typed) ? await find("", { trashId: typed }) : [];
   if (byId !== undefined) return { root: "", item: byId };
   const { root, path } = await context.resolve(typed);
+  const id = baseName(path);
+  const [there] =
+    root !== "" && parentPath(path) === "/" && isTrashId(id) ? await find(root, { trashId: id }) : [];
+  if (there !== undefined) return { root, item: there };
   const [newest, older] = await find(root, { originalPath: path });
+  const listing = root === "" ? "grove trash ls" : `grove trash ls ${root}`;
   if (newest === undefined) {
     const text =
       root === ""
         ? `nothing in your trash was at ${path}, or has this id`
         : `nothing in the trash of ${root} was at ${path}`;
     const missing = new GroveError("NO_SUCH_PATH", text);
-    if (root !== "") throw missing;
-    throw new HintedRefusal(missing, "'grove trash ls' shows what there is.");
+    throw new HintedRefusal(missing, `'${listing}' shows what there is.`);
   }
-  if (older !== undefined) {
-    const all = root === "" ? " 'grove trash ls' shows all." : "";
-    context.note(`More than one was deleted at ${path}: this is the newest.${all}`);
-  }
+  if (older !== undefined)
+    context.note(`More than one was deleted at ${path}: this is the newest. '${listing}' shows all.`);
   return { root, item: newest };
 }
 
-async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
+async function empty(context: ClientContext, root: string, flags: EmptyFlags): Promise<void> {
   const cluster = await context.cluster();
   const { olderThan } = flags;
   // The ids of each page as one text: a trash may have very many items.
   const counted: string[] = [];
   let count = 0;
   let bytes = 0n;
-  for await (const { items: page, nowMs } of trashPages(cluster)) {
+  for await (const { items: page, nowMs } of trashPages(cluster, root)) {
     const due = page.filter(
       ({ trashedAtMs }) => olderThan === undefined || trashedAtMs < nowMs - BigInt(olderThan),
     );
@@ -231,20 +253,17 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
     count += due.length;
     for (const { size } of due) bytes += size;
   }
-  const what =
-    olderThan === undefined ? "the trash" : `what has been in the trash for ${formatDuration(olderThan)}`;
+  const trash = root === "" ? "the trash" : `the trash of ${root}`;
+  const what = olderThan === undefined ? trash : `what has been in ${trash} for ${formatDuration(olderThan)}`;
   if (count === 0) {
     if (context.isJson) await context.printJson({ purged_items: 0, freed_bytes: 0 });
-    else
-      context.note(
-        olderThan === undefined ? "The trash is empty." : `Nothing is ${formatDuration(olderThan)} old.`,
-      );
+    else context.note(olderThan === undefined ? EMPTY : `Nothing is ${formatDuration(olderThan)} old.`);
     return;
   }
   const question = `Delete ${what} for good: ${itemCount(count)}, which frees ${formatBytes(bytes)}? [y/N] `;
   const isSure = flags.yes === true || flags.force === true;
   if (!isSure && !(await askToGoOn(context, question))) return;
-  const done = await purge(cluster, counted);
+  const done = await purge(cluster, root, counted);
   if (context.isJson) {
     await context.printJson({ purged_items: done.items, freed_bytes: done.bytes });
   } else context.note(`Deleted for good: ${itemCount(done.items)}, ${formatBytes(done.bytes)}.`);
@@ -256,12 +275,13 @@ async function empty(context: ClientContext, flags: EmptyFlags): Promise<void> {
  */
 async function purge(
   cluster: Cluster,
+  root: string,
   counted: readonly string[],
 ): Promise<{ items: bigint; bytes: bigint }> {
   let [items, bytes] = [0n, 0n];
   for (const ids of counted) {
-    const reply = await cluster.run("", LONG, (server) =>
-      server.files.purgeTrash({ trashIds: ids.split(",") }, server.stream),
+    const reply = await cluster.run(root, LONG, (server) =>
+      server.files.purgeTrash({ root, trashIds: ids.split(",") }, server.stream),
     );
     items += reply.purgedItems;
     bytes += reply.freedBytes;
@@ -272,11 +292,12 @@ async function purge(
 /** Pages with an item at least, each with the time of the clock that its items' times are of. */
 async function* trashPages(
   cluster: Cluster,
+  root: string,
   onLooks: (looks: readonly OperatorLook[]) => void = () => {},
 ): AsyncGenerator<{ readonly items: readonly TrashItem[]; readonly nowMs: bigint }, void, undefined> {
   const read = (pageToken: string): Promise<ShowTrashResponse> =>
-    cluster.run("", SHORT, (server) =>
-      server.files.showTrash({ pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
+    cluster.run(root, SHORT, (server) =>
+      server.files.showTrash({ root, pageSize: LIST_PAGE_MAX, pageToken }, server.unary),
     );
   for await (const { items, operatorLooks, nowMs } of pages(
     read,
