@@ -212,6 +212,14 @@ test("in a browser: no token in the address, drops by keyboard, nothing for axe 
     await page.keyboard.press("Enter");
     await page.getByRole("status").getByText("2 sent").waitFor();
     assert.equal(await (await site.dav(encodeURI("box/één.txt"))).text(), "1");
+    const name = `\u202egnp.${"x".repeat(200)}.exe`;
+    await page
+      .getByLabel("Files", { exact: true })
+      .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from("1") });
+    await page.getByRole("button", { name: "Send" }).click();
+    const line = page.getByRole("listitem").filter({ hasText: /exe: sent$/u });
+    await line.waitFor();
+    assert.match((await line.textContent()) ?? "", /^\ufffdgnp\.x+ … x+\.exe: /u);
   } finally {
     await browser.close();
   }

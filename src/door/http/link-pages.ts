@@ -10,7 +10,7 @@ const STYLE = `
 body{font:16px/1.5 system-ui,sans-serif;background:var(--page);color:var(--ink);margin:0 auto;max-width:52rem;padding:2rem 1rem 4rem}
 h1{font-size:28px;line-height:1.25;margin:0 0 .5rem;overflow-wrap:anywhere}
 a{color:var(--accent)}:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-p.soft,.soft{color:var(--soft)}p.bad{color:var(--bad);font-weight:600}
+p{overflow-wrap:anywhere}p.soft,.soft{color:var(--soft)}p.bad{color:var(--bad);font-weight:600}
 nav{margin:0 0 1rem;overflow-wrap:anywhere}
 table{border-collapse:collapse;width:100%}th{font-size:14px;font-weight:600;color:var(--soft);text-align:left}
 th,td{border-bottom:1px solid var(--line);padding:.5rem .5rem .5rem 0;vertical-align:top}
@@ -22,16 +22,21 @@ ul{padding:0;list-style:none}li{border-bottom:1px solid var(--line);padding:.5re
 @media (max-width:34rem){.when{display:none}}
 `;
 
+/** Characters of a name on a line: of a longer one the beginning and the end, which tells its kind. */
+const NAME_SHOWN = 120;
+
 const SCRIPT = `
+const shown=(name)=>{const clean=[...name.replace(/[\\p{Cc}\\u{202A}-\\u{202E}\\u{2066}-\\u{2069}]/gu,"\\u{FFFD}")];
+return clean.length>${NAME_SHOWN}?clean.slice(0,${NAME_SHOWN / 2}).join("")+" … "+clean.slice(-${NAME_SHOWN / 2}).join(""):clean.join("")};
 const form=document.querySelector("form"),input=document.querySelector("input"),list=document.querySelector("ul"),said=document.querySelector("[role=status]");
 form.addEventListener("submit",async(event)=>{
 event.preventDefault();
 const button=form.querySelector("button");button.disabled=true;let sent=0,failed=0;
 for(const file of[...input.files]){
-const line=document.createElement("li");line.textContent=file.name+": sending";list.append(line);said.textContent=file.name+": sending";
+const line=document.createElement("li");const name=shown(file.name);line.textContent=name+": sending";list.append(line);said.textContent=name+": sending";
 let text="the connection was lost; send it again";let isSent=false;
 try{const answer=await fetch(encodeURIComponent(file.name),{method:"PUT",body:file,redirect:"error"});isSent=answer.status===201;text=isSent?"sent":(await answer.text()).trim()}catch{}
-line.textContent=file.name+": "+text;if(isSent)sent++;else failed++}
+line.textContent=name+": "+text;if(isSent)sent++;else failed++}
 said.textContent=sent+" sent"+(failed===0?"":", "+failed+" not sent");button.disabled=false;form.reset()});
 `;
 
