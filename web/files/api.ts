@@ -124,8 +124,8 @@ export const door = {
   stat: (place: Place): Promise<FileFacts> => call(addressOf("/api/stat", place)),
   quota: (root: string): Promise<QuotaFacts> => call(addressOf("/api/quota", { root, path: "/" })),
   shared: (): Promise<{ readonly places: readonly SharedPlace[] }> => call("/api/shared"),
-  trash: (page: string): Promise<TrashList> =>
-    call(addressOf("/api/trash", { root: "", path: "/" }, { page })),
+  trash: (root: string, page: string): Promise<TrashList> =>
+    call(addressOf("/api/trash", { root, path: "/" }, { page })),
   makeFolder: (place: Place): Promise<FileFacts> => change("/api/folder", place),
   move: (place: Place, target: string, conflict: "fail" | "rename"): Promise<FileFacts> =>
     change("/api/move", { ...place, target, conflict }),
@@ -134,8 +134,8 @@ export const door = {
   toTrash: (place: Place): Promise<{ readonly id: string }> => change("/api/trash", place),
   restore: (root: string, id: string): Promise<FileFacts> =>
     change("/api/restore", { root, id, conflict: "rename" }),
-  purge: (ids: readonly string[]): Promise<{ readonly items: number }> =>
-    change("/api/purge", { root: "", ids, all: ids.length === 0 }),
+  purge: (root: string, ids: readonly string[]): Promise<{ readonly items: number }> =>
+    change("/api/purge", { root, ids, all: ids.length === 0 }),
   share: (place: Place, user: string): Promise<unknown> => change("/api/share", { ...place, user }),
   unshare: (place: Place, user: string): Promise<unknown> => change("/api/unshare", { ...place, user }),
   search: (place: Place, name: string): Promise<FoundNames> =>

@@ -1,13 +1,13 @@
 // The frame: who is signed in, where things are, and the page that the address names.
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
-import type { QuotaFacts, SignedIn } from "#wire/webapi/files.ts";
+import type { SignedIn } from "#wire/webapi/files.ts";
 import { AccessPage } from "./access-page.tsx";
 import { door, Refusal } from "./api.ts";
 import { FolderPage } from "./folder-page.tsx";
 import { LinksPage } from "./links-page.tsx";
 import { forgetPerson, notePerson, useOnePerson } from "./one-person.ts";
 import { goTo, searchOf, useSearch, type View, viewOf } from "./place-in-address.ts";
-import { QuotaBar } from "./quota-bar.tsx";
+import { QuotaBar, type Space } from "./quota-bar.tsx";
 import { SearchPage } from "./search-page.tsx";
 import { SharedPage } from "./shared-page.tsx";
 import { type Message, Toast, useMessage } from "./toast.tsx";
@@ -16,19 +16,23 @@ import { UploadPanel } from "./upload-panel.tsx";
 import { uploads } from "./uploads.ts";
 import { useKeptFocus } from "./use-kept-focus.ts";
 
-const WHY_BACK: Readonly<Record<string, string>> = {
-  away: "The sign-in service does not answer at the moment. Try again in a minute.",
-  failed: "That sign-in did not work. Begin again.",
-  locked: "Your access is locked. Ask your administrator.",
-  not_set_up:
+/** By the word in the address, which anybody may write: a record has what every object has. */
+const WHY_BACK: ReadonlyMap<string, string> = new Map([
+  ["away", "The sign-in service does not answer at the moment. Try again in a minute."],
+  ["failed", "That sign-in did not work. Begin again."],
+  ["limited", "Too many sign-ins came from your network. Wait five minutes and try again."],
+  ["locked", "Your access is locked. Ask your administrator."],
+  [
+    "not_set_up",
     "Signing in with a browser is not set up here. Ask your administrator; WebDAV works without it.",
-};
+  ],
+]);
 
 const PLACES: readonly { readonly view: View; readonly text: string }[] = [
   { view: { kind: "folder", root: "", path: "/" }, text: "My files" },
   { view: { kind: "shared" }, text: "Shared with me" },
   { view: { kind: "links" }, text: "Links" },
-  { view: { kind: "trash" }, text: "Trash" },
+  { view: { kind: "trash", root: "" }, text: "Trash" },
   { view: { kind: "access" }, text: "Programs" },
 ];
 
@@ -47,7 +51,7 @@ export function App(): ReactNode {
 }
 
 function SignInPage(): ReactNode {
-  const why = WHY_BACK[new URLSearchParams(location.search).get("refused") ?? ""];
+  const why = WHY_BACK.get(new URLSearchParams(location.search).get("refused") ?? "");
   const to = why === undefined ? location.pathname + location.search : "/";
   return (
     <main className="alone">
@@ -81,11 +85,11 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
   const search = useSearch();
   const view = useMemo(() => viewOf(search), [search]);
   const { message, say } = useMessage();
-  const [quotas, setQuotas] = useState<ReadonlyMap<string, QuotaFacts>>(new Map());
-  const root = view.kind === "folder" || view.kind === "search" ? view.root : "";
+  const [spaces, setSpaces] = useState<ReadonlyMap<string, Space>>(new Map());
+  const root = "root" in view ? view.root : "";
   const readQuota = useCallback(() => {
-    door.quota(root).then(
-      (quota) => setQuotas((before) => new Map(before).set(root, quota)),
+    spaceOf(root).then(
+      (space) => setSpaces((before) => new Map(before).set(root, space)),
       () => undefined,
     );
   }, [root]);
@@ -131,7 +135,7 @@ function SignedInApp({ me }: { readonly me: SignedIn }): ReactNode {
           Sign out
         </button>
       </header>
-      <Places view={view} quota={quotas.get(root)} owner={root} />
+      <Places view={view} space={spaces.get(root)} owner={root} />
       <main id="main" className="frame-main" tabIndex={-1}>
         <Shown view={view} search={search} me={me} undone={undone} say={say} onChange={readQuota} />
       </main>
@@ -171,17 +175,30 @@ function Shown(props: {
       {view.kind === "shared" && <SharedPage />}
       {view.kind === "links" && <LinksPage say={say} />}
       {view.kind === "access" && <AccessPage me={me} say={say} />}
-      {view.kind === "trash" && <TrashPage key={undone} say={say} onChange={onChange} />}
+      {view.kind === "trash" && (
+        <TrashPage key={`${undone} ${view.root}`} root={view.root} say={say} onChange={onChange} />
+      )}
     </>
   );
 }
 
+/** How full a root is, and whether its trash is the person's to see: at its top, those who may delete. */
+async function spaceOf(root: string): Promise<Space> {
+  const mayDelete =
+    root === "" ||
+    door.stat({ root, path: "/" }).then(
+      (top) => top.may_delete,
+      () => false,
+    );
+  return { quota: await door.quota(root), mayDelete: await mayDelete };
+}
+
 function Places(props: {
   readonly view: View;
-  readonly quota: QuotaFacts | undefined;
+  readonly space: Space | undefined;
   readonly owner: string;
 }): ReactNode {
-  const { view, quota, owner } = props;
+  const { view, space, owner } = props;
   return (
     <nav className="frame-nav" aria-label="Places">
       {PLACES.map(({ view: to, text }) => (
@@ -198,13 +215,12 @@ function Places(props: {
           {text}
         </a>
       ))}
-      <QuotaBar quota={quota} owner={owner} />
+      <QuotaBar space={space} owner={owner} />
     </nav>
   );
 }
 
 function isAt(view: View, to: View): boolean {
-  const isFiles = view.kind === "folder" || view.kind === "search";
-  if (isFiles) return to.kind === (view.root === "" ? "folder" : "shared");
-  return view.kind === to.kind;
+  if ("root" in view && view.root !== "") return to.kind === "shared";
+  return to.kind === (view.kind === "search" ? "folder" : view.kind);
 }

@@ -1,10 +1,14 @@
-// Chooses a folder as the target of a move or a copy.
-import { type ReactNode, useState } from "react";
+// Chooses a folder as the target of a move or a copy; of many folders those in view are drawn.
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useRef, useState } from "react";
 import { Dialog } from "./dialog.tsx";
 import { useFolder } from "./use-folder.ts";
 import { below, folderOf, nameOf, shownName } from "./words.ts";
 
 const BY_NAME = { key: "name", isDown: false } as const;
+const ROW_PX = 36;
+/** As many as are seen at once; among more of them people look for a name. */
+const FOUND_BY_EYE = 8;
 
 /** The dialog; `act` gets the chosen folder. */
 export function FolderPicker(props: {
@@ -17,8 +21,14 @@ export function FolderPicker(props: {
 }): ReactNode {
   const [path, setPath] = useState(props.first);
   const [problem, setProblem] = useState<string>();
-  const { entries, isLoading, problem: refusal } = useFolder({ root: props.root, path }, BY_NAME, "");
+  const [filter, setFilter] = useState("");
+  const { entries, isLoading, problem: refusal } = useFolder({ root: props.root, path }, BY_NAME, filter);
   const folders = entries.filter(({ kind }) => kind === "folder");
+  const go = (to: string): void => {
+    setPath(to);
+    setFilter("");
+    setProblem(undefined);
+  };
   const choose = async (): Promise<void> => {
     try {
       await props.act(path);
@@ -31,25 +41,21 @@ export function FolderPicker(props: {
       <p>
         To: <b>{path === "/" ? "the top folder" : shownName(nameOf(path))}</b>
       </p>
-      <ul className="picker">
-        {path !== "/" && (
-          <li>
-            <button type="button" onClick={({ detail }) => detail < 2 && setPath(folderOf(path))}>
-              ↑ One folder up
-            </button>
-          </li>
-        )}
-        {folders.map(({ name }) => (
-          <li key={name}>
-            <button type="button" onClick={({ detail }) => detail < 2 && setPath(below(path, name))}>
-              {shownName(name)}
-            </button>
-          </li>
-        ))}
-      </ul>
+      {(filter !== "" || folders.length > FOUND_BY_EYE) && (
+        <input
+          type="search"
+          aria-label="Find a folder here"
+          placeholder="Find a folder"
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+        />
+      )}
+      <Folders key={path} path={path} names={folders.map(({ name }) => name)} onGo={go} />
       {isLoading && <p className="quiet">Reading the folder …</p>}
       {!isLoading && folders.length === 0 && refusal === undefined && (
-        <p className="quiet">There are no folders in it.</p>
+        <p className="quiet">
+          {filter === "" ? "There are no folders in it." : "No folder in it has that in its name."}
+        </p>
       )}
       {(problem ?? refusal?.message) !== undefined && (
         <p className="problem" role="alert">
@@ -65,5 +71,47 @@ export function FolderPicker(props: {
         </button>
       </div>
     </Dialog>
+  );
+}
+
+/** The way up and the folders in it. */
+function Folders(props: {
+  readonly path: string;
+  readonly names: readonly string[];
+  readonly onGo: (path: string) => void;
+}): ReactNode {
+  const { path, names, onGo } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const up = path === "/" ? [] : [{ text: "↑ One folder up", to: folderOf(path) }];
+  const virtualizer = useVirtualizer({
+    count: up.length + names.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: 8,
+  });
+  const rowAt = (index: number): { readonly text: string; readonly to: string } => {
+    const name = names[index - up.length] ?? "";
+    return up[index] ?? { text: shownName(name), to: below(path, name) };
+  };
+  return (
+    <div ref={scroller} className="picker">
+      <ul style={{ height: virtualizer.getTotalSize() }}>
+        {virtualizer.getVirtualItems().map(({ index, start }) => {
+          const { text, to } = rowAt(index);
+          return (
+            <li
+              key={to}
+              aria-setsize={up.length + names.length}
+              aria-posinset={index + 1}
+              style={{ top: start }}
+            >
+              <button type="button" title={text} onClick={({ detail }) => detail < 2 && onGo(to)}>
+                {text}
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }

@@ -9,15 +9,17 @@ export type View =
   | { readonly kind: "access" }
   | { readonly kind: "links" }
   | { readonly kind: "shared" }
-  | { readonly kind: "trash" };
+  | { readonly kind: "trash"; readonly root: string };
 
 /** The view in an address. */
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
   const kind = query.get("view");
-  if (kind === "access" || kind === "links" || kind === "shared" || kind === "trash") return { kind };
+  if (kind === "access" || kind === "links" || kind === "shared") return { kind };
+  const root = query.get("root") ?? "";
+  if (kind === "trash") return { kind, root };
   const named = query.get("path") ?? "/";
-  const place = { root: query.get("root") ?? "", path: named.startsWith("/") ? named : "/" };
+  const place = { root, path: named.startsWith("/") ? named : "/" };
   const text = query.get("find")?.trim() ?? "";
   if (text !== "") return { kind: "search", ...place, text };
   const show = query.get("show");
@@ -26,12 +28,12 @@ export function viewOf(search: string): View {
 
 /** The address of a view. */
 export function searchOf(view: View): string {
-  if (view.kind !== "folder" && view.kind !== "search") return `?view=${view.kind}`;
   const query = new URLSearchParams();
-  if (view.root !== "") query.set("root", view.root);
-  if (view.path !== "/") query.set("path", view.path);
+  if (view.kind !== "folder" && view.kind !== "search") query.set("view", view.kind);
+  if ("root" in view && view.root !== "") query.set("root", view.root);
+  if ("path" in view && view.path !== "/") query.set("path", view.path);
   if (view.kind === "search") query.set("find", view.text);
-  else if (view.show !== undefined) query.set("show", view.show);
+  else if (view.kind === "folder" && view.show !== undefined) query.set("show", view.show);
   const text = query.toString();
   return text === "" ? "/" : `?${text}`;
 }

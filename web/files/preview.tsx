@@ -1,7 +1,7 @@
 // A look at a file: pictures, sound, video, PDF and text; the rest is downloaded.
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import type { FileEntry } from "#wire/webapi/files.ts";
-import { addressOf, type Place, textOf } from "./api.ts";
+import { addressOf, door, type Place, textOf } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { Problem } from "./problem.tsx";
 import { bytesText, shownName } from "./words.ts";
@@ -10,6 +10,9 @@ import { bytesText, shownName } from "./words.ts";
 const PdfPreview = lazy(() => import("./pdf-preview.tsx"));
 
 const TEXT_BYTES = 262_144;
+
+const REPLACED = "This file has been replaced while it was open.";
+const UNPLAYABLE = "Your browser cannot play this file. Download it to open it.";
 
 /** How a file is shown. */
 export type PreviewKind = "audio" | "none" | "pdf" | "picture" | "text" | "video";
@@ -54,16 +57,8 @@ export function Preview(props: {
             <PdfPreview key={source} source={source} />
           </Suspense>
         )}
-        {/* Nobody has captions of what people keep in their files. */}
-        {kind === "audio" && (
-          <audio key={source} src={source} controls preload="metadata" aria-label={shownName(entry.name)}>
-            <track kind="captions" />
-          </audio>
-        )}
-        {kind === "video" && (
-          <video key={source} src={source} controls preload="metadata" aria-label={shownName(entry.name)}>
-            <track kind="captions" />
-          </video>
+        {(kind === "audio" || kind === "video") && (
+          <Player key={source} kind={kind} entry={entry} place={place} />
         )}
         {kind === "text" && <TextPreview key={source} place={place} size={entry.size} />}
         {kind === "none" && <p>This kind of file is not shown here. Download it to open it.</p>}
@@ -93,6 +88,59 @@ function Picture({ source, name }: { readonly source: string; readonly name: str
   const [isBroken, setIsBroken] = useState(false);
   if (isBroken) return <p>This picture cannot be shown. Download it to open it.</p>;
   return <img src={source} alt={shownName(name)} onError={() => setIsBroken(true)} />;
+}
+
+/** Sound or video; where it stops for a fault, why, and what can be done. */
+function Player(props: {
+  readonly kind: "audio" | "video";
+  readonly entry: FileEntry;
+  readonly place: Place;
+}): ReactNode {
+  const { kind: Kind, entry, place } = props;
+  const [etag, setEtag] = useState(entry.etag);
+  const [hasBegun, setHasBegun] = useState(false);
+  const [fault, setFault] = useState<{ readonly why: unknown; readonly newer: string }>();
+  // Browsers tell of a fault, and not that the door has no more of this version.
+  const ask = async (): Promise<void> => {
+    try {
+      const { etag: newer } = await door.stat(place);
+      // The list from which it was opened may be old.
+      if (newer !== etag && !hasBegun) return setEtag(newer);
+      setFault({ why: new Error(newer === etag ? UNPLAYABLE : REPLACED), newer });
+    } catch (why) {
+      setFault({ why, newer: etag });
+    }
+  };
+  if (fault !== undefined) {
+    const again = (): void => {
+      setEtag(fault.newer);
+      setHasBegun(false);
+      setFault(undefined);
+    };
+    return (
+      <div>
+        <Problem of={fault.why} />
+        <button type="button" onClick={again}>
+          Play from the beginning
+        </button>
+      </div>
+    );
+  }
+  // Browsers read on in whatever there is by then, and play noise or stop.
+  const source = addressOf("/api/content", place, { view: "1", version: etag });
+  return (
+    <Kind
+      src={source}
+      controls
+      preload="metadata"
+      aria-label={shownName(entry.name)}
+      onLoadedMetadata={() => setHasBegun(true)}
+      onError={() => void ask()}
+    >
+      {/* Nobody has captions of what people keep in their files. */}
+      <track kind="captions" />
+    </Kind>
+  );
 }
 
 function TextPreview({ place, size }: { readonly place: Place; readonly size: number }): ReactNode {

@@ -3,6 +3,7 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { TrashEntry, TrashList } from "#wire/webapi/files.ts";
 import { door } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
+import { goTo } from "./place-in-address.ts";
 import { Problem } from "./problem.tsx";
 import type { Message } from "./toast.tsx";
 import { useAct } from "./use-act.ts";
@@ -13,34 +14,34 @@ type Say = (message: Message | undefined) => void;
 
 /** Shows it. */
 export function TrashPage({
+  root,
   say,
   onChange,
 }: {
+  /** Empty for one's own. */
+  readonly root: string;
   readonly say: Say;
   readonly onChange: () => void;
 }): ReactNode {
-  const { items, hasMore, problem, readAgain, more, run } = useTrash(say, onChange);
+  const { items, hasMore, problem, readAgain, more, run } = useTrash(root, say, onChange);
   // What a question is about stays that, whatever comes into the list meanwhile.
   const [asked, setAsked] = useState<TrashEntry | "all">();
   const restore = (item: TrashEntry): Promise<void> =>
     run(async () => {
-      const { path } = await door.restore("", item.id);
+      const { path } = await door.restore(root, item.id);
       const folder = folderOf(path);
       return { text: `Restored ${nameOf(path)} to ${folder === "/" ? "the top folder" : folder}.` };
     });
   const purge = (which: TrashEntry | "all"): Promise<void> => {
     setAsked(undefined);
     return run(async () => {
-      const purged = await door.purge(which === "all" ? [] : [which.id]);
+      const purged = await door.purge(root, which === "all" ? [] : [which.id]);
       return { text: `Deleted ${counted(purged.items, "item")} for good.` };
     });
   };
   return (
     <>
-      <h1>Trash</h1>
-      <p className="quiet">
-        What is here still takes space. It goes by itself after some days, the oldest first.
-      </p>
+      <Head root={root} />
       <Problem of={problem} />
       {problem !== undefined && (
         <button type="button" onClick={readAgain}>
@@ -61,6 +62,7 @@ export function TrashPage({
               <TrashRow
                 key={item.id}
                 item={item}
+                isShared={root !== ""}
                 onRestore={() => restore(item)}
                 onPurge={() => setAsked(item)}
               />
@@ -84,7 +86,24 @@ export function TrashPage({
   );
 }
 
+function Head({ root }: { readonly root: string }): ReactNode {
+  return (
+    <>
+      <h1>{root === "" ? "Trash" : `Trash of ${root}`}</h1>
+      {root !== "" && (
+        <button type="button" className="plain" onClick={() => goTo({ kind: "folder", root, path: "/" })}>
+          Back to the files
+        </button>
+      )}
+      <p className="quiet">
+        What is here still takes space. It goes by itself after some days, the oldest first.
+      </p>
+    </>
+  );
+}
+
 function useTrash(
+  root: string,
   say: Say,
   onChange: () => void,
 ): {
@@ -98,7 +117,7 @@ function useTrash(
 } {
   const [list, setList] = useState<TrashList>();
   const [problem, setProblem] = useState<unknown>();
-  const read = useCallback(() => void door.trash("").then(setList, setProblem), []);
+  const read = useCallback(() => void door.trash(root, "").then(setList, setProblem), [root]);
   useEffect(read, [read]);
   const readAgain = (): void => {
     setProblem(undefined);
@@ -107,7 +126,7 @@ function useTrash(
   const more = (): void => {
     const page = list?.next ?? "";
     setProblem(undefined);
-    door.trash(page).then(
+    door.trash(root, page).then(
       // A page that has been asked for twice, or of a list that was read anew, is none of this list.
       ({ items, next }) =>
         setList((before) => (before?.next === page ? { items: [...before.items, ...items], next } : before)),
@@ -117,7 +136,7 @@ function useTrash(
   const run = async (act: () => Promise<Message>): Promise<void> => {
     try {
       say(await act());
-      setList(await door.trash(""));
+      setList(await door.trash(root, ""));
     } catch (error) {
       say({ text: error instanceof Error ? error.message : String(error), isProblem: true });
     }
@@ -128,11 +147,13 @@ function useTrash(
 
 function TrashRow(props: {
   readonly item: TrashEntry;
+  /** True where several people delete. */
+  readonly isShared: boolean;
   readonly onRestore: () => Promise<void>;
   readonly onPurge: () => void;
 }): ReactNode {
   const { act, isBusy } = useAct(props.onRestore);
-  const { path, size, trashed_ms: trashedMs } = props.item;
+  const { path, size, trashed_ms: trashedMs, by } = props.item;
   const name = shownName(nameOf(path));
   const nowMs = useNow();
   return (
@@ -142,6 +163,7 @@ function TrashRow(props: {
         <span className="quiet">
           from {shownName(folderOf(path))} · {bytesText(size)} ·{" "}
           <span title={exactTime(trashedMs)}>{timeText(trashedMs, nowMs)}</span>
+          {props.isShared && ` · by ${by}`}
         </span>
       </div>
       <button type="button" disabled={isBusy} onClick={() => void act()} aria-label={`Restore ${name}`}>

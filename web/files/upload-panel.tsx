@@ -55,7 +55,7 @@ export function UploadPanel(): ReactNode {
       )}
       <div className="actions">
         {view.stopped?.isFull === true && (
-          <button type="button" onClick={() => goTo({ kind: "trash" })}>
+          <button type="button" onClick={() => goTo({ kind: "trash", root: "" })}>
             Look at the trash
           </button>
         )}

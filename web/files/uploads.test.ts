@@ -44,6 +44,7 @@ class PlayedDoor {
       this.folders.add(path);
     },
     isFolder: async ({ path }) => this.folders.has(path),
+    isThere: async ({ path }) => this.files.has(path),
     end: (keys) => this.ended.push(...keys),
     wait: async (ms) => {
       this.waits.push(ms);
@@ -204,4 +205,19 @@ test("a file that keeps both names, or is skipped, ends what had begun under the
   await door.all("done");
   assert.deepEqual([...door.files], ["/one (2)"]);
   assert.deepEqual(door.ended, [keyOfUpload("", "/one", one.file)]);
+});
+
+test("a file that is kept beside another takes the next number that is free, and asks once", async () => {
+  const door = new PlayedDoor();
+  const taken = ["/a.txt", "/a (2).txt", "/a (3).txt"];
+  for (const path of taken) door.files.add(path);
+  door.onSend = async ({ place }) => {
+    if (door.files.has(place.path)) throw refused(409, "PATH_EXISTS");
+  };
+  door.uploads.add(HERE, [dropped("a.txt")], []);
+  await door.all("taken");
+  door.uploads.answer(door.uploads.view().items, "both");
+  await door.all("done");
+  assert.ok(door.files.has("/a (4).txt"));
+  assert.equal(door.sent, 2, "no file is sent in vain");
 });

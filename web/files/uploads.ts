@@ -19,6 +19,8 @@ export interface UploadItem {
   state: UploadState;
   sent: number;
   replaces: boolean;
+  /** True once it is to be kept beside what has its name, under the next number that is free. */
+  isBeside: boolean;
   problem: string | undefined;
 }
 
@@ -60,6 +62,7 @@ export interface UploadsDeps {
   readonly send: typeof sendFile;
   readonly makeFolder: (place: Place) => Promise<unknown>;
   readonly isFolder: (place: Place) => Promise<boolean>;
+  readonly isThere: (place: Place) => Promise<boolean>;
   /** Ends what has begun of uploads, named by their keys. */
   readonly end: (keys: readonly string[]) => void;
   readonly wait: (ms: number) => Promise<void>;
@@ -69,6 +72,14 @@ const OF_THE_PAGE: UploadsDeps = {
   send: sendFile,
   makeFolder: door.makeFolder,
   isFolder: async (place) => (await door.stat(place)).kind === "folder",
+  isThere: (place) =>
+    door.stat(place).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof Refusal && error.code === "NO_SUCH_PATH") return false;
+        throw error;
+      },
+    ),
   end: endUploads,
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms * (0.5 + Math.random() / 2))),
 };
@@ -105,6 +116,7 @@ export class Uploads {
         state: "waiting",
         sent: 0,
         replaces: false,
+        isBeside: false,
         problem: undefined,
       });
     for (const path of folders)
@@ -123,7 +135,8 @@ export class Uploads {
       if (how === "skip") item.state = "skipped";
       else {
         item.replaces = how === "replace";
-        if (how === "both") item.place = { ...item.place, path: this.#freePath(item.place.path) };
+        item.isBeside = how === "both";
+        if (item.isBeside) this.#renumber(item);
         item.state = "waiting";
       }
     }
@@ -183,6 +196,9 @@ export class Uploads {
     const attempts = new Attempts();
     while (!signal.aborted) {
       try {
+        // A look costs less than a file that is sent to a number that is taken too.
+        while (item.isBeside && !signal.aborted && (await this.#deps.isThere(item.place)))
+          this.#renumber(item);
         await this.#makeFolder({ root: item.place.root, path: folderOf(item.place.path) });
         const onSent = (bytes: number): void => {
           item.sent = Math.min(bytes, item.file.size);
@@ -293,6 +309,11 @@ export class Uploads {
 
   #tellArrival(folder: Place): void {
     for (const listener of this.#onArrival) listener(folder);
+  }
+
+  /** Gives a file the next number that no other file of the queue wants. */
+  #renumber(item: UploadItem): void {
+    item.place = { ...item.place, path: this.#freePath(item.place.path) };
   }
 
   #freePath(path: string): string {

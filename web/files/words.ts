@@ -59,6 +59,11 @@ export function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/")) || "/";
 }
 
+/** True for the name of a group's root, which no one person owns. */
+export function isGroup(root: string): boolean {
+  return root.endsWith("@group");
+}
+
 /** A name below a folder. */
 export function below(folder: string, name: string): string {
   return folder === "/" ? `/${name}` : `${folder}/${name}`;

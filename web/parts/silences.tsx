@@ -70,7 +70,9 @@ function matcherText(
   nameOf: (id: string) => string,
 ): string {
   if (isRegex) return `${NAMES[name]} matches ${value}`;
-  const label = name === "type" ? TYPE_LABELS[value as keyof typeof TYPE_LABELS] : undefined;
+  // What an operator writes may be a word that every object has.
+  const isType = name === "type" && Object.hasOwn(TYPE_LABELS, value);
+  const label = isType ? TYPE_LABELS[value as keyof typeof TYPE_LABELS] : undefined;
   return `${NAMES[name]} is ${label ?? (name === "node_id" ? nameOf(value) : value)}`;
 }
 

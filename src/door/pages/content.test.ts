@@ -15,10 +15,11 @@ const REPLACED = new GroveError("ETAG_MISMATCH", "the file has changed");
 interface Answered {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
+  readonly logged: readonly unknown[];
 }
 
 /** Asks for a part of a file; `replaced` times another version is there when its bytes are read. */
-async function askPart(method: string, replaced: number): Promise<Answered> {
+async function askPart(method: string, replaced: number, asked = "", hasBegun = false): Promise<Answered> {
   let version = 1;
   let left = replaced;
   let looks = 0;
@@ -34,22 +35,24 @@ async function askPart(method: string, replaced: number): Promise<Answered> {
     },
   };
   const headers = new Map<string, string>();
+  const logged: unknown[] = [];
   const exchange = {
     method,
     path: "/api/content",
-    query: new URLSearchParams({ path: "/a.bin" }),
+    query: new URLSearchParams(`path=/a.bin${asked}`),
     headers: { cookie: "grove-door-session=gds_right", range: "bytes=0-9" },
     host: "localhost",
     facts: { address: "198.51.100.7", isLoopback: true, isSecure: false },
     gone: new AbortController().signal,
     whenGone: () => undefined,
     statusCode: 0,
-    headersSent: false,
+    headersSent: hasBegun,
     destroyed: false,
     setHeader: (name: string, value: unknown) => headers.set(name, String(value)),
     removeHeader: (name: string) => headers.delete(name),
     writeAll: () => true,
     end: () => undefined,
+    destroy: () => undefined,
     prove: () => undefined,
   };
   const person = { username: "alice@example.com", cluster, recentUntilMs: 0, release: () => undefined };
@@ -58,11 +61,11 @@ async function askPart(method: string, replaced: number): Promise<Answered> {
     people: { bySession: async () => person },
     sessions: new KnownSessions(systemClock),
     publicUrl: "http://localhost",
-    log: silentLogger,
+    log: { ...silentLogger, warn: (event: string, facts: unknown) => logged.push([event, facts]) },
   };
   const pages = await openPages(deps as unknown as PagesDeps);
   assert.ok(await pages.answer(exchange as unknown as PageExchange));
-  return { status: exchange.statusCode, headers };
+  return { status: exchange.statusCode, headers, logged };
 }
 
 test("a file that is replaced meanwhile is answered anew, and no failed condition", async () => {
@@ -76,7 +79,20 @@ test("a refusal has neither a file's name nor its version", async () => {
   for (const name of ["content-disposition", "content-range", "etag"]) assert.ok(!headers.has(name), name);
 });
 
+test("a part of one version alone is never of another, as players ask for it", async () => {
+  assert.equal((await askPart("GET", 0, "&version=v1")).status, 206);
+  const { status, headers } = await askPart("GET", 0, "&version=v0");
+  assert.deepEqual([status, headers.has("content-disposition")], [412, false]);
+  assert.equal((await askPart("GET", 1, "&version=v1")).status, 412);
+});
+
 test("a HEAD has no ranges (RFC 9110, section 14.2)", async () => {
   const { status, headers } = await askPart("HEAD", 0);
   assert.deepEqual([status, headers.get("content-length")], [200, String(SIZE)]);
+});
+
+test("an answer that is cut after it has begun is logged with the reason, which browsers tell nobody", async () => {
+  const { logged } = await askPart("GET", 1, "", true);
+  const error = "the file has changed";
+  assert.deepEqual(logged, [["answer_cut", { path: "/api/content", error }]]);
 });

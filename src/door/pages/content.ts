@@ -27,7 +27,10 @@ import { factsOf } from "./looks.ts";
 /** Bytes of a file that comes in one request; larger ones come as resumable uploads. */
 export const WHOLE_FILE_MAX_BYTES = 8_388_608;
 
-/** Sends a file, or one range of it; once more where the file is replaced meanwhile. */
+/**
+ * Sends a file, or one range of it; once more where the file is replaced meanwhile. `version` in the address is an
+ * ETag: that version or none, for players, which ask part by part and set no condition.
+ */
 export async function sendContent(call: PageCall): Promise<void> {
   await answerNewest(call.exchange, () => sendThere(call));
 }
@@ -44,6 +47,8 @@ async function sendThere({ exchange, person }: PageCall): Promise<void> {
   exchange.setHeader("etag", `"${resource.etag}"`);
   exchange.setHeader("last-modified", httpDate(resource.changedMs));
   exchange.setHeader("accept-ranges", "bytes");
+  const wanted = query.get("version");
+  if (wanted !== null && wanted !== resource.etag) throw new DavRefusal(412, "the file has been replaced");
   const verdict = judgeConditions(headers, resource, true);
   if (verdict === "failed") throw new DavRefusal(412, "the file's version is another one");
   if (verdict === "not-modified") {

@@ -163,7 +163,11 @@ class Pages implements DoorPages {
 
   #refuse(exchange: PageExchange, error: unknown): void {
     if (exchange.destroyed) return;
-    if (exchange.headersSent) return exchange.destroy();
+    if (exchange.headersSent) {
+      // Browsers tell of a cut download, and not why; the log does.
+      this.#deps.log.warn("answer_cut", { path: exchange.path, error: errorText(error) });
+      return exchange.destroy();
+    }
     const { status, ...problem } = this.#problemOf(error);
     for (const [name, seconds] of Object.entries(retryHeaders(status, error)))
       exchange.setHeader(name, seconds);

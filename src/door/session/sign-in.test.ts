@@ -1,5 +1,7 @@
 // Browsers' sessions as they begin and end at a door: known at once, and not forgotten before they have ended.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
 import { GroveError } from "#base/errors.ts";
@@ -8,7 +10,7 @@ import { startTestDoor, type TestDoor } from "#door/http/door.fixture.ts";
 import { OwnHosts } from "#door/http/own-hosts.ts";
 import type { SessionKeeper } from "./browser-people.ts";
 import { KnownSessions, UNKNOWN_SESSIONS_PER_NETWORK } from "./known-sessions.ts";
-import { BrowserSignIn } from "./sign-in.ts";
+import { BrowserSignIn, SIGN_INS_PER_NETWORK } from "./sign-in.ts";
 
 const ADDRESS = "127.0.0.1";
 
@@ -92,4 +94,22 @@ test("who signs out with secrets that never were asks no more than who guesses i
   assert.equal((await post(door, "/sign-out", "", "gds_more")).status, 429);
   assert.equal(asked, UNKNOWN_SESSIONS_PER_NETWORK);
   assert.equal((await post(door, "/sign-out", "")).status, 204, "one that is known ends beside guesses");
+});
+
+test("a person from whose network too many sign-ins came is led to a sentence, a program to a status", async (t) => {
+  const keeper = {
+    openSession: () => Promise.reject(new Error("nobody signs in here")),
+    endSession: async () => undefined,
+  };
+  const door = await openDoor(t, keeper, new KnownSessions(systemClock));
+  for (let count = 0; count < SIGN_INS_PER_NETWORK; count++) await post(door, "/sign-in", "email=x");
+  const program = await post(door, "/sign-in", "email=x");
+  assert.deepEqual([program.status, program.headers.has("retry-after")], [429, true]);
+  // fetch() names a mode of its own.
+  const headers = { "sec-fetch-mode": "navigate" };
+  const [person] = (await once(get(`http://${door.host}/sign-in/callback`, { headers }), "response")) as [
+    IncomingMessage,
+  ];
+  person.resume();
+  assert.deepEqual([person.statusCode, person.headers.location], [303, "/?refused=limited"]);
 });

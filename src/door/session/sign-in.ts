@@ -25,7 +25,7 @@ export const SIGN_IN_WINDOW_MS: number = 5 * 60_000;
 const FORM_MAX_BYTES = 4_096;
 
 /** Why somebody is back without a session; the page has a sentence for each. */
-type Refused = "away" | "failed" | "locked" | "not_set_up";
+type Refused = "away" | "failed" | "limited" | "locked" | "not_set_up";
 
 /** Parts of it. */
 export interface SignInDeps {
@@ -51,6 +51,18 @@ export class BrowserSignIn {
 
   /** Answers a request; false for other addresses. */
   async answer(exchange: PageExchange): Promise<boolean> {
+    try {
+      return await this.#answer(exchange);
+    } catch (error) {
+      // A person reads the page's sentence; programs, which navigate nowhere, read the status.
+      const isPerson = exchange.headers["sec-fetch-mode"] === "navigate";
+      if (!isPerson || !isGroveError(error, "RATE_LIMITED")) throw error;
+      back(exchange, "limited");
+      return true;
+    }
+  }
+
+  async #answer(exchange: PageExchange): Promise<boolean> {
     const { path, method } = exchange;
     if (path === "/sign-in" && (method === "GET" || method === "HEAD")) await this.#begin(exchange);
     else if (path === "/sign-in" && method === "POST" && this.#deps.mock) await this.#takeName(exchange);
