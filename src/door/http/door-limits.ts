@@ -44,6 +44,11 @@ export const DOOR_HEADERS_MS = 10_000;
 export const DOOR_HANDSHAKE_MS = 10_000;
 /** How long an idle connection is kept: longer than proxies keep theirs. */
 export const DOOR_IDLE_MS = 65_000;
+/**
+ * How long connections without a request stay open at a stop: a request that is on its way gets its answer, which ends
+ * its connection.
+ */
+export const DOOR_STOP_LINGER_MS = 500;
 /** Time that a client has for DOOR_PACE_BYTES of a body, and for each part of an answer, while the door waits for it. */
 export const DOOR_PACE_MS = 30_000;
 /** Bytes of a body that must come in that time. An answer's part counts once its last byte has left. */

@@ -103,7 +103,7 @@ export class Front {
   /** Ends connections with their next answer; resolves when no request is under way. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    if (this.#underWay > 0) await this.#allEnded.promise;
+    while (this.#underWay > 0) await this.#allEnded.promise;
   }
 
   /** Answers one request. `awaitsContinue`: its body comes only when the client is told to send it. */
@@ -129,7 +129,9 @@ export class Front {
       this.answered.set(status, (this.answered.get(status) ?? 0) + 1);
       const ms = Math.round(this.#deps.clock.steadyMs() - startedMs);
       this.#deps.log.debug("request", { method: request.method, status, ms, address: facts.address });
-      if (this.#isDraining && this.#underWay === 0) this.#allEnded.resolve();
+      if (!this.#isDraining || this.#underWay > 0) return;
+      this.#allEnded.resolve();
+      this.#allEnded = Promise.withResolvers();
     });
     const id = requestIdFrom(request.headers["x-request-id"]);
     exchange.setHeader("x-request-id", id);

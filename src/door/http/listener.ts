@@ -2,11 +2,12 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
-import type { Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#base/clock.ts";
 import type { HostPort } from "#base/node-id.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import { isWithinAnswer } from "#os/begun-answer.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
 import type { Connections } from "./connections.ts";
@@ -18,6 +19,7 @@ import {
   DOOR_IDLE_MS,
   DOOR_RESETS_AT_ONCE,
   DOOR_RESETS_PER_SECOND,
+  DOOR_STOP_LINGER_MS,
   DOOR_STREAMS_PER_CONNECTION,
 } from "./door-limits.ts";
 import type { Front } from "./front.ts";
@@ -159,16 +161,20 @@ async function stop(
   sessions: ReadonlySet<ServerHttp2Session>,
   graceMs: number,
 ): Promise<void> {
-  const { promise: graceOver, resolve } = Promise.withResolvers<void>();
-  const cancel = clock.after(graceMs, resolve);
-  const closed = new Promise<void>((done) => {
-    server.close(() => done());
-  });
+  const closed = Promise.withResolvers<void>();
+  // HTTP's own would cut connections without a request under way, to which one may be on its way.
+  NetServer.prototype.close.call(server, () => closed.resolve());
   for (const session of sessions) session.close();
-  await Promise.race([front.drain(), graceOver]);
-  cancel();
+  const ended = (async () => {
+    // From now on each answer ends its connection.
+    void front.drain();
+    if (graceMs > 0) await waitAtMost(clock, Math.min(graceMs, DOOR_STOP_LINGER_MS), closed.promise);
+    server.closeIdleConnections();
+    await front.drain();
+  })();
+  await waitAtMost(clock, graceMs, ended);
   connections.closeAll();
-  await closed;
+  await closed.promise;
 }
 
 /** An answer to what is no request of HTTP, or one with too large headers. */

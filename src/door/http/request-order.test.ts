@@ -91,3 +91,28 @@ test("what is no HTTP and comes within an answer adds nothing to its bytes", asy
   await new Promise((resolve) => socket.once("close", resolve));
   assert.match(answer, /^HTTP\/1\.1 206 [^]*\r\n\r\na?$/u);
 });
+
+test("a request on its way at a stop has its answer, which ends the connection, and idle ones end soon", async (t) => {
+  const { door, tree } = await doorOf(t);
+  tree.letGo();
+  const answers = Array.from({ length: 3 }, () => "");
+  const sockets = answers.map((_, at) =>
+    connect(door.port, "127.0.0.1").on("data", (part: Buffer) => {
+      answers[at] += part.toString("latin1");
+    }),
+  );
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const ends = sockets.map((socket) => once(socket, "close"));
+  for (const socket of sockets) socket.write(requestText(door, "OPTIONS /dav/"));
+  await until(() => answers.every((answer) => answer.endsWith("\r\n\r\n")));
+  for (const [at, socket] of sockets.slice(1).entries()) socket.write(requestText(door, `MKCOL /dav/${at}`));
+  await door.stop(60_000);
+  await Promise.all(ends);
+  const statuses = answers.map((answer) =>
+    [...answer.matchAll(/^HTTP\/1\.1 (\d+)/gmu)].map(([, code]) => code),
+  );
+  assert.deepEqual(statuses, [["200"], ["200", "201"], ["200", "201"]]);
+  for (const answer of answers.slice(1)) assert.match(answer, /201 Created[^]*\r\nconnection: close\r\n/iu);
+});
