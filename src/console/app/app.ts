@@ -1,5 +1,10 @@
 // Builds the console's Fastify application: 64-bit JSON, problem documents, gate, headers, limits (D2, D17).
-import { createServer as createHttpServer, type RequestListener, type Server } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import cookie from "@fastify/cookie";
@@ -8,11 +13,13 @@ import fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { validatorCompiler } from "fastify-type-provider-zod";
 import type { $ZodType } from "zod/v4/core";
 import { safeParse } from "zod/v4/core";
+import { systemClock } from "#base/clock.ts";
 import { parse64, stringify64 } from "#base/json64.ts";
 import type { Logger } from "#base/log.ts";
 import { isLoopbackAddress, networkOf } from "#base/network.ts";
 import { makeRequestId, REQUEST_ID_HEADER } from "#base/request-scope.ts";
 import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
+import { waitAtMost } from "#base/waiting.ts";
 import { addGuard, Guard, type GuardDeps, requestIdOf } from "#console/http/guard.ts";
 import { addOpenApi } from "#console/http/openapi.ts";
 import {
@@ -28,6 +35,7 @@ import { type App, ProblemError } from "#console/http/route.ts";
 import { isLiveUpgrade, LIVE_SERVER } from "#console/routes/live-routes.ts";
 import { isWithinAnswer } from "#os/begun-answer.ts";
 import { peerAddress } from "#os/client-address.ts";
+import { stopListening } from "#os/stop-listening.ts";
 import { UnansweredRequests } from "#os/unanswered-requests.ts";
 
 /** Body size of a request (D17). */
@@ -49,6 +57,10 @@ const CONSOLE_REQUEST_TIMEOUT_MS = 30_000;
 const CONSOLE_ANSWER_TIMEOUT_MS = 300_000;
 /** Idle time of a kept connection: longer than that of proxies, so that they close first. */
 const CONSOLE_KEEP_ALIVE_MS = 72_000;
+/** How long connections without a request stay open at a stop, for those that are on their way. */
+const CONSOLE_STOP_LINGER_MS = 500;
+/** Time for requests under way at a stop: half a request would hold it, since Node's own limits end first. */
+const CONSOLE_STOP_MS = 5_000;
 
 /** Longest value in a path: a percent-encoded user name of 254 characters. */
 const PATH_PARAMETER_MAX_LENGTH = 1_024;
@@ -129,6 +141,7 @@ export async function makeApp(deps: AppDeps): Promise<App> {
   await addOpenApi(app);
   addGuard(app, guard);
   plugKept(app, responseCache);
+  endGently(app, deps);
   if (deps.checkReplies === true) {
     checkReplies(app);
     responseCache.close();
@@ -143,6 +156,30 @@ function plugKept(app: App, responseCache: ResponseCache): void {
   app.decorate("responseCache", responseCache);
   app.addHook("preClose", (done) => {
     responseCache.close();
+    done();
+  });
+}
+
+/**
+ * Answers requests that are on their way at a stop, and ends all connections within CONSOLE_STOP_MS. The
+ * framework, which marks each answer as its connection's last, would cut those without a request at once.
+ */
+function endGently(app: App, { clock }: AppDeps): void {
+  const open = new Set<IncomingMessage["socket"]>();
+  app.server.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  let cancel = (): void => undefined;
+  app.addHook("preClose", async () => {
+    cancel = clock.after(CONSOLE_STOP_MS, () => {
+      for (const socket of open) socket.destroy();
+    });
+    // What is on its way over a network takes real time, whatever a test's clock says.
+    await waitAtMost(systemClock, CONSOLE_STOP_LINGER_MS, stopListening(app.server));
+  });
+  app.addHook("onClose", (_app, done) => {
+    cancel();
     done();
   });
 }

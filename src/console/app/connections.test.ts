@@ -1,5 +1,6 @@
 // What one connection may hold of the console: few requests without answers, and no answer that it does not take.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "#base/clock.ts";
@@ -65,4 +66,50 @@ test("a connection whose TLS handshake does not end is ended", async (t) => {
   const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(begun));
   socket.on("error", () => undefined).resume();
   await endOf(socket);
+});
+
+test("requests on their way at a stop have their answers, which end their connections, and idle ones end soon", async (t) => {
+  const ways: string[] = [];
+  const { app, url, close } = await startApp((plugged) => {
+    plugged.get("/kept", { config: { auth: "public" }, schema: { hide: true } }, () => ({}));
+    plugged.post("/done", { config: { auth: "public" }, schema: { hide: true } }, ({ body }) => {
+      ways.push(String(body));
+      return {};
+    });
+  });
+  t.after(close);
+  const { host, port } = new URL(url);
+  const answers = ["", "", ""];
+  const sockets = answers.map((_, at) =>
+    connect(Number(port), "127.0.0.1").on("data", (part: Buffer) => {
+      answers[at] += part.toString("latin1");
+    }),
+  );
+  const ends = sockets.map((socket) => endOf(socket));
+  for (const socket of sockets) socket.write(`GET /kept HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  await until(() => answers.every((answer) => answer.endsWith("{}")));
+  const post = `POST /done HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n`;
+  for (const [at, socket] of sockets.slice(1).entries()) socket.write(`${post}${at}`);
+  await app.close();
+  await Promise.all(ends);
+  assert.deepEqual(ways.toSorted(), ["0", "1"]);
+  const statuses = answers.map((answer) =>
+    [...answer.matchAll(/HTTP\/1\.1 (\d+)/gu)].map(([, code]) => code),
+  );
+  assert.deepEqual(statuses, [["200"], ["200", "200"], ["200", "200"]]);
+  for (const answer of answers.slice(1)) assert.match(answer, /HTTP[^]*HTTP[^]*\r\nconnection: close\r\n/iu);
+});
+
+test("half a request does not hold a console that stops", async () => {
+  const { app, url, clock } = await startApp(() => undefined);
+  const socket = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => undefined);
+  const ended = endOf(socket);
+  const came = once(app.server, "connection") as Promise<[Socket]>;
+  socket.write("GET / HTTP/1.1\r\n");
+  const [arrived] = await came;
+  await until(() => arrived.bytesRead > 0);
+  const closed = app.close();
+  await until(() => !app.server.listening);
+  clock.advance(5_000);
+  await Promise.all([closed, ended]);
 });

@@ -2,7 +2,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
-import { Server as NetServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#base/clock.ts";
 import type { HostPort } from "#base/node-id.ts";
@@ -10,6 +10,7 @@ import { TLS_LISTENER_POLICY } from "#base/tls-policy.ts";
 import { waitAtMost } from "#base/waiting.ts";
 import { isWithinAnswer } from "#os/begun-answer.ts";
 import { listenWithRetries } from "#os/listen-retry.ts";
+import { stopListening } from "#os/stop-listening.ts";
 import type { Connections } from "./connections.ts";
 import {
   DOOR_HANDSHAKE_MS,
@@ -161,20 +162,18 @@ async function stop(
   sessions: ReadonlySet<ServerHttp2Session>,
   graceMs: number,
 ): Promise<void> {
-  const closed = Promise.withResolvers<void>();
-  // HTTP's own would cut connections without a request under way, to which one may be on its way.
-  NetServer.prototype.close.call(server, () => closed.resolve());
+  const closed = stopListening(server);
   for (const session of sessions) session.close();
   const ended = (async () => {
     // From now on each answer ends its connection.
     void front.drain();
-    if (graceMs > 0) await waitAtMost(clock, Math.min(graceMs, DOOR_STOP_LINGER_MS), closed.promise);
-    server.closeIdleConnections();
+    if (graceMs > 0) await waitAtMost(clock, Math.min(graceMs, DOOR_STOP_LINGER_MS), closed);
+    server.close();
     await front.drain();
   })();
   await waitAtMost(clock, graceMs, ended);
   connections.closeAll();
-  await closed.promise;
+  await closed;
 }
 
 /** An answer to what is no request of HTTP, or one with too large headers. */
