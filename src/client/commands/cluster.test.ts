@@ -165,7 +165,7 @@ test("a refusal that will pass is tried again (D1)", async () => {
   assert.equal(calls, 3);
 });
 
-test("mv is not sent twice when its outcome is not known", async () => {
+test("mv is not sent twice when its outcome is not known, and says so", async () => {
   let calls = 0;
   const server = await start({
     getAttr: () => {
@@ -177,7 +177,9 @@ test("mv is not sent twice when its outcome is not known", async () => {
     },
   });
   await login(server);
-  assert.equal((await client.run(import("./mv-command.ts"), ["a", "b"])).code, 7);
+  const { code, err } = await client.run(import("./mv-command.ts"), ["a", "b"]);
+  assert.equal(code, 7);
+  assert.match(err, /; it may have done this, or not\. Look whether it was done before you try again\.\n$/);
   assert.equal(calls, 1);
 });
 

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { type ErrorCode, GroveError, isGroveError } from "#base/errors.ts";
 import type { Random } from "#base/random.ts";
 import { currentRequestId, makeRequestId, withRequestId } from "#base/request-scope.ts";
-import { ClientError, isClientError } from "#client/terminal/client-error.ts";
+import { ClientError, isClientError, UnknownOutcome } from "#client/terminal/client-error.ts";
 import {
   ATTEMPTS_MAX,
   CALL_TIMEOUT_MS,
@@ -335,6 +335,9 @@ export class Cluster {
       patience.isRepeatable ||
       !hadSession ||
       ((failure instanceof GroveError || wasUnseen(failure)) && patience.isConsumed !== true);
+    if (isClientError(failure, "NETWORK") && !mayRepeat && patience.isConsumed !== true) {
+      throw new UnknownOutcome(failure);
+    }
     if (!isPassing || !mayRepeat) throw failure;
     progress.attempts++;
     if (progress.route !== undefined && (isLost || !(failure instanceof GroveError))) {

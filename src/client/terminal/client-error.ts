@@ -52,6 +52,16 @@ export class ClientError extends Error {
   }
 }
 
+/** A server was lost within what must not be done twice: it may have done it, or not. */
+export class UnknownOutcome extends ClientError {
+  constructor(lost: ClientError) {
+    super(lost.code, `${lost.message}; it may have done this, or not`, {
+      todo: "Look whether it was done before you try again.",
+      cause: lost,
+    });
+  }
+}
+
 /** A server's refusal with the command's own hint, which is better than the refusal's. */
 export class HintedRefusal extends GroveError {
   readonly todo: string;

@@ -1,9 +1,14 @@
 // What a failure of the door's own calls is at /dav/; a FileServer's refusals stay what they are.
-import { isClientError } from "#client/terminal/client-error.ts";
+import { isClientError, UnknownOutcome } from "#client/terminal/client-error.ts";
 import { DavRefusal } from "#door/webdav/status-table.ts";
 
 /** The refusal that stands for a failure; undefined for what needs none. */
 export function davRefusalOf(error: unknown): DavRefusal | undefined {
+  if (error instanceof UnknownOutcome)
+    return new DavRefusal(
+      503,
+      "the server that holds these files went away and may have done this, or not; look before you try again",
+    );
   if (isClientError(error, "NETWORK"))
     return new DavRefusal(503, "the server that holds these files does not answer; try again in a moment");
   if (isClientError(error, "SERVER_LIMIT", "CANCELLED"))
