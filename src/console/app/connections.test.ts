@@ -79,7 +79,7 @@ test("requests on their way at a stop have their answers, which end their connec
   });
   t.after(close);
   const { host, port } = new URL(url);
-  const answers = ["", "", ""];
+  const answers = ["", "", "", ""];
   const sockets = answers.map((_, at) =>
     connect(Number(port), "127.0.0.1").on("data", (part: Buffer) => {
       answers[at] += part.toString("latin1");
@@ -89,14 +89,19 @@ test("requests on their way at a stop have their answers, which end their connec
   for (const socket of sockets) socket.write(`GET /kept HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
   await until(() => answers.every((answer) => answer.endsWith("{}")));
   const post = `POST /done HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n`;
-  for (const [at, socket] of sockets.slice(1).entries()) socket.write(`${post}${at}`);
-  await app.close();
+  for (const [at, socket] of sockets.slice(2).entries()) socket.write(`${post}${at}`);
+  const closed = app.close();
+  await until(() => !app.server.listening);
+  sockets[1]?.write(
+    `GET /ws/none HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  );
+  await closed;
   await Promise.all(ends);
   assert.deepEqual(ways.toSorted(), ["0", "1"]);
   const statuses = answers.map((answer) =>
     [...answer.matchAll(/HTTP\/1\.1 (\d+)/gu)].map(([, code]) => code),
   );
-  assert.deepEqual(statuses, [["200"], ["200", "200"], ["200", "200"]]);
+  assert.deepEqual(statuses, [["200"], ["200", "404"], ["200", "200"], ["200", "200"]]);
   for (const answer of answers.slice(1)) assert.match(answer, /HTTP[^]*HTTP[^]*\r\nconnection: close\r\n/iu);
 });
 

@@ -33,6 +33,8 @@ export const LIVE_SERVER = {
   },
   // ws has sent the answer; ending the connection here would truncate it.
   errorHandler(): void {},
+  // The hub ends all sockets before, and the library would leave upgrades that are on their way without an answer.
+  preClose: (done: () => void): void => done(),
 } as const;
 
 /**
