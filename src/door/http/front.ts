@@ -83,7 +83,8 @@ export class Front {
   readonly traffic: Traffic = { in: 0, out: 0 };
   /** Answers by status. */
   readonly answered = new Map<number, number>();
-  #underWay = 0;
+  /** Those without an answer, or within it. */
+  readonly #underWay = new Map<PacedExchange, DoorRequest>();
   #isDraining = false;
   #allEnded = Promise.withResolvers<void>();
 
@@ -97,13 +98,18 @@ export class Front {
 
   /** Requests that have no answer yet, and those among them that wait for a place. */
   get load(): { readonly underWay: number; readonly waiting: number } {
-    return { underWay: this.#underWay, waiting: this.#requests.waiting + this.#listings.waiting };
+    return { underWay: this.#underWay.size, waiting: this.#requests.waiting + this.#listings.waiting };
   }
 
-  /** Ends connections with their next answer; resolves when no request is under way. */
+  /** Ends connections with their next answer that has not begun; resolves when no request is under way. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    while (this.#underWay > 0) await this.#allEnded.promise;
+    for (const [exchange, request] of this.#underWay) {
+      // What waits behind another is still done.
+      if ("stream" in request || this.#newest.get(request.socket) !== exchange) continue;
+      if (!exchange.headersSent) exchange.setHeader("connection", "close");
+    }
+    while (this.#underWay.size > 0) await this.#allEnded.promise;
   }
 
   /** Answers one request. `awaitsContinue`: its body comes only when the client is told to send it. */
@@ -115,21 +121,21 @@ export class Front {
 
   #answer(request: DoorRequest, response: DoorResponse, awaitsContinue: boolean): void {
     const startedMs = this.#deps.clock.steadyMs();
-    this.#underWay++;
     const facts = clientFacts(request as IncomingMessage, this.#deps.proxies);
     const exchange = new PacedExchange(request, response, {
       url: pathOf(request.url ?? ""),
       clock: this.#deps.clock,
       traffic: this.traffic,
     });
+    this.#underWay.set(exchange, request);
     exchange.whenGone(() => {
-      this.#underWay--;
+      this.#underWay.delete(exchange);
       if (!("stream" in request)) this.#turns.answered(request.socket);
       const { statusCode: status } = exchange;
       this.answered.set(status, (this.answered.get(status) ?? 0) + 1);
       const ms = Math.round(this.#deps.clock.steadyMs() - startedMs);
       this.#deps.log.debug("request", { method: request.method, status, ms, address: facts.address });
-      if (!this.#isDraining || this.#underWay > 0) return;
+      if (!this.#isDraining || this.#underWay.size > 0) return;
       this.#allEnded.resolve();
       this.#allEnded = Promise.withResolvers();
     });

@@ -116,3 +116,19 @@ test("a request on its way at a stop has its answer, which ends the connection, 
   assert.deepEqual(statuses, [["200"], ["200", "201"], ["200", "201"]]);
   for (const answer of answers.slice(1)) assert.match(answer, /201 Created[^]*\r\nconnection: close\r\n/iu);
 });
+
+test("the answer to a request that a stop finds under way says that it ends the connection", async (t) => {
+  const { door, tree } = await doorOf(t);
+  const answers = sendRaw(
+    door.port,
+    requestText(door, "PUT /dav/a", "first") + requestText(door, "PUT /dav/b", "second"),
+  );
+  await until(() => door.front.load.underWay === 2);
+  const stopped = door.stop(60_000);
+  tree.letGo();
+  await stopped;
+  const ends = (await answers)
+    .split(/(?=HTTP\/1\.1 201)/u)
+    .map((answer) => /^connection: (.*)\r$/imu.exec(answer)?.[1]);
+  assert.deepEqual(ends, ["keep-alive", "close"]);
+});
