@@ -4,6 +4,7 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
+  type ServerResponse,
 } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { isDeepStrictEqual } from "node:util";
@@ -162,19 +163,33 @@ function plugKept(app: App, responseCache: ResponseCache): void {
 
 /**
  * Answers requests that are on their way at a stop, and ends all connections within CONSOLE_STOP_MS. The
- * framework, which marks each answer as its connection's last, would cut those without a request at once.
+ * framework ends connections with the answers to later requests, and would cut those without one at once.
  */
 function endGently(app: App, { clock }: AppDeps): void {
   const open = new Set<IncomingMessage["socket"]>();
+  /** The last answer of each connection that is still to come. */
+  const last = new Map<IncomingMessage["socket"], ServerResponse>();
   app.server.on("connection", (socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
   });
+  let isStopping = false;
+  app.server.on("request", ({ socket }, response) => {
+    const before = last.get(socket);
+    // The end of the connection comes with the answer to this one.
+    if (isStopping && before?.headersSent === false) before.setHeader("connection", "keep-alive");
+    last.set(socket, response);
+    response.once("close", () => {
+      if (last.get(socket) === response) last.delete(socket);
+    });
+  });
   let cancel = (): void => undefined;
   app.addHook("preClose", async () => {
+    isStopping = true;
     cancel = clock.after(CONSOLE_STOP_MS, () => {
       for (const socket of open) socket.destroy();
     });
+    for (const answer of last.values()) if (!answer.headersSent) answer.setHeader("connection", "close");
     // What is on its way over a network takes real time, whatever a test's clock says.
     await waitAtMost(systemClock, CONSOLE_STOP_LINGER_MS, stopListening(app.server));
   });

@@ -118,3 +118,25 @@ test("half a request does not hold a console that stops", async () => {
   clock.advance(5_000);
   await Promise.all([closed, ended]);
 });
+
+test("the answer to a request that a stop finds under way ends its connection", async () => {
+  const letGo = Promise.withResolvers<object>();
+  let came = 0;
+  const held = await startApp((app) => {
+    app.get("/held", { config: { auth: "public" }, schema: { hide: true } }, () => {
+      came++;
+      return letGo.promise;
+    });
+  });
+  let answer = "";
+  const socket = sendTo(held, 1).on("data", (part: Buffer) => {
+    answer += part.toString("latin1");
+  });
+  const ended = endOf(socket);
+  await until(() => came === 1);
+  const closed = held.app.close();
+  await until(() => !held.app.server.listening);
+  letGo.resolve({});
+  await Promise.all([closed, ended]);
+  assert.match(answer, /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/iu);
+});
