@@ -6,7 +6,13 @@ import { DAY_MS } from "#base/duration.ts";
 import { isGroveError } from "#base/errors.ts";
 import { CERTIFICATE_WARNING_DAYS } from "#base/limits.ts";
 import { formatHostPort, parseHostPort } from "#base/node-id.ts";
-import { checkUses, readTlsMaterial, type TlsPaths } from "#security/authority/tls-material.ts";
+import { metaserversOf, readPastRole } from "#security/authority/node-role.ts";
+import {
+  type CertificateUse,
+  checkUses,
+  readTlsMaterial,
+  type TlsPaths,
+} from "#security/authority/tls-material.ts";
 import { type Check, type Finding, failed, ok, warning } from "./finding.ts";
 
 /** How a server gets another certificate. */
@@ -36,8 +42,11 @@ export function servedCertificateCheck(address: string, ca: string | undefined, 
   };
 }
 
-/** Checks a server's certificate, key and authority files: their modes, remaining days, and what a start asks. */
-export function certificateFilesCheck(files: TlsPaths, wallMs: () => number): Check {
+/**
+ * Checks a server's certificate, key and authority files: their modes, remaining days, and what a start asks.
+ * `folder` is the data folder of the FileServer that has them; undefined for another server's.
+ */
+export function certificateFilesCheck(files: TlsPaths, wallMs: () => number, folder?: string): Check {
   const name = `certificate ${files.cert}`;
   return {
     name,
@@ -55,9 +64,7 @@ export function certificateFilesCheck(files: TlsPaths, wallMs: () => number): Ch
       }
       try {
         const certificate = new X509Certificate((await readTlsMaterial(files, { wallMs }, [])).cert);
-        // A door's is for clients alone, and every other one is shown by a server.
-        const isDoors = certificate.subjectAltName?.includes(".door.cluster.local") === true;
-        checkUses(certificate, files.cert, [isDoors ? "client" : "server"]);
+        checkUses(certificate, files.cert, await usesOf(certificate, folder));
         findings.push(lifetime(name, certificate, wallMs()));
       } catch (error) {
         if (!isGroveError(error, "BAD_ARGUMENT")) throw error;
@@ -66,6 +73,15 @@ export function certificateFilesCheck(files: TlsPaths, wallMs: () => number): Ch
       return findings;
     },
   };
+}
+
+/** A door's is for clients alone, and a server shows every other one. A node of a cluster calls, too. */
+async function usesOf(certificate: X509Certificate, folder: string | undefined): Promise<CertificateUse[]> {
+  if (certificate.subjectAltName?.includes(".door.cluster.local") === true) return ["client"];
+  if (folder === undefined) return ["server"];
+  // The role's own check reports a defect.
+  const past = await readPastRole(folder).catch(() => undefined);
+  return past === undefined || metaserversOf(past).length === 0 ? ["server"] : ["server", "client"];
 }
 
 /** Checks the remaining days of the cluster's authority. */

@@ -12,6 +12,8 @@ import { startTestNode } from "#fileserver/process/node.fixture.ts";
 import { openDirectory } from "#metaserver/directory/open-directory.ts";
 import { loadOrCreateAuthority } from "#security/authority/authority.ts";
 import { ensureNodeCertificate } from "#security/authority/node-certificate-files.ts";
+import { writeNodeRole } from "#security/authority/node-role.ts";
+import { makeAuthorities, makeCertificate, SERVER_USAGE } from "#security/identity/certificates.fixture.ts";
 import { freeGrpcPorts } from "#testing/free-ports.ts";
 import { scratchFolder } from "#testing/scratch-folder.ts";
 import { FileServer } from "#wire/proto/gen/grove/v1/file_server_pb.ts";
@@ -215,6 +217,25 @@ test("certificate files: trusted and 90 days is fine; an open key, another key, 
   assert.match(await look({ cert: join(base, "none") }), /^failed cannot read .*it is missing/);
   chmodSync(files.keyPath, 0o640);
   assert.match(await look({}), /failed others may read its key/);
+});
+
+test("a certificate for servers alone is none for a node of a cluster, which calls its MetaServers", async () => {
+  const folder = scratchFolder("doctor-");
+  const authorities = await makeAuthorities();
+  const { pem, key } = await makeCertificate(authorities, { usages: [SERVER_USAGE] });
+  const files = { cert: join(folder, "n1.crt"), key: join(folder, "n1.key"), ca: join(folder, "ca.crt") };
+  writeFileSync(files.cert, pem);
+  writeFileSync(files.key, key, { mode: 0o600 });
+  writeFileSync(files.ca, authorities.cluster.certificate.toString("pem"));
+  const look = async (): Promise<string> => {
+    const { state, what } = await one(certificateFilesCheck(files, () => systemClock.wallMs(), folder));
+    return `${state} ${what}`;
+  };
+  const role = { id: "n1", metaservers: [], advertise: undefined, hasTls: true };
+  await writeNodeRole(folder, role);
+  assert.doesNotMatch(await look(), /^failed/, "it stands alone");
+  await writeNodeRole(folder, { ...role, metaservers: ["127.0.0.1:50050"] });
+  assert.match(await look(), /^failed .* is not for clients/);
 });
 
 test("a store that is not there is not made by looking, and one that is there answers (D19)", async () => {

@@ -149,7 +149,7 @@ async function hostChecks(flags: DoctorFlags, env: Environment): Promise<Check[]
     ...metaservers.map((address) =>
       serverCheck("metaserver", address, MetaServer.typeName, trust ?? { ca: undefined, mock: true }),
     ),
-    ...certificateChecks(flags),
+    ...certificateChecks(flags, isMeta ? undefined : folder),
     ...providerChecksOf(env, idpCa),
     environmentCheck(env),
   ];
@@ -181,7 +181,7 @@ async function trustOf(flags: DoctorFlags): Promise<Trust | undefined> {
   return ca === undefined ? undefined : { ca, mock: false };
 }
 
-function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
+function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags, fileserver: string | undefined): Check[] {
   if (tlsCert === undefined && tlsKey === undefined) return [];
   if (tlsCert === undefined || tlsKey === undefined || tlsCa === undefined) {
     throw new ClientError("USAGE", "-tls_cert, -tls_key and -tls_ca go together");
@@ -189,7 +189,7 @@ function certificateChecks({ tlsCert, tlsKey, tlsCa }: DoctorFlags): Check[] {
   const wallMs = (): number => systemClock.wallMs();
   return [
     authorityCheck(tlsCa, wallMs),
-    certificateFilesCheck({ cert: tlsCert, key: tlsKey, ca: tlsCa }, wallMs),
+    certificateFilesCheck({ cert: tlsCert, key: tlsKey, ca: tlsCa }, wallMs, fileserver),
   ];
 }
 

@@ -116,7 +116,8 @@ export function wasMember({ role, clusterId }: PastRole): boolean {
   return clusterId !== undefined && (role === undefined || role.metaservers.length > 0);
 }
 
-function metaserversOf({ role, joined }: PastRole): readonly string[] {
+/** The MetaServers of a folder's node, host:port; empty for one that stands alone. */
+export function metaserversOf({ role, joined }: PastRole): readonly string[] {
   return joined?.metaservers ?? role?.metaservers ?? [];
 }
 
